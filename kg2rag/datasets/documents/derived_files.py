@@ -25,7 +25,8 @@ _RULES = (
     # Doxygen; the long names are of folders and of listings of code.
     (
         r"(|.*/)(?:doxygen(?:\.css|\.svg|\.png)|doxygen_crawl\.html)",
-        r"(?:annotated|classes|files|hierarchy|inherits|namespaces|graph_legend|doxygen_crawl)\.html|"
+        r"(?:annotated|classes|files|hierarchy|inherits|namespaces|graph_legend|doxygen_crawl|"
+        r"pages|topics|modules|examples|concepts)\.html|"
         r"(?:functions|globals|namespacemembers)(?:_\w+)?\.html|dir_[0-9a-f]{32}(?:_dep)?\.html|"
         r".*_source\.html|.*-members\.html|search/.*\.html",
         _SITE,
@@ -64,6 +65,11 @@ _RULES = (
         r"(|.*/)index\.html",
         r"404(?:\.html|/index\.html)|(?:bookindex|ix01)\.html",
         _SITE,
+    ),
+    (
+        r"(|.*/)(?:[^/]*\.(?:woff2?|ttf|otf)|prettify\.js)",
+        r"(?i)(?:[^/]*[\W_])?(?:licen[cs]e|copyright|ofl)(?:[\W_][^/]*)?\.(?:txt|md)",
+        "the licence of a font or program of a site",
     ),
     # GitHub and Gollum
     (rf"(|.*/){FRAME}", FRAME, "the navigation of a wiki"),

@@ -192,7 +192,7 @@ def tree_blocks(root: Any, title: str = "") -> tuple[list[Block], str]:
 
     title : the title of the page in its head.
     """
-    left_out = _show_formulas(root)
+    left_out = [*_show_formulas(root), *_remove_switches(root)]
     empty(root.iter(*_INVISIBLE))
     for element in root.iter("br"):
         element.text = "\n"
@@ -210,6 +210,15 @@ def tree_blocks(root: Any, title: str = "") -> tuple[list[Block], str]:
     repeat_merged_cells(main)
     blocks, contents = without_contents([*outside, *_walk(main)])
     return blocks, " ".join([*left_out, *contents])
+
+
+def _remove_switches(root: Any) -> list[str]:
+    """Remove the labels of boxes that programs do not read aloud, such as "View Source"; returns them."""
+    boxes = root.xpath("//input[@type='checkbox'][@aria-hidden='true']/@id")
+    labels = [label for label in root.iter("label") if label.get("for") in boxes]
+    texts = list(map(separated_text, labels))
+    empty(labels)
+    return texts
 
 
 def _show_formulas(root: Any) -> list[str]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
@@ -25,11 +26,15 @@ from kg2rag.datasets.documents.json_values import (
     fields_text,
     has_phrase,
     line_block,
+    load_lines,
     load_value,
     value_lines,
     value_text,
 )
-from kg2rag.datasets.documents.layout import layout_documents
+from kg2rag.datasets.documents.layout import (
+    layout_documents,
+    layout_documents_of_lines,
+)
 from kg2rag.datasets.documents.rich_texts import flat_text, piece_text
 from kg2rag.datasets.hub_viewer import viewer_rows
 from kg2rag.text.records import DataError
@@ -361,6 +366,15 @@ def read_json(data: bytes, name: str = "") -> list[FileDocument]:
     text, remark = decode_text(data)
     value = load_value(text, name)
     return layout_documents(value) or [_value_document(value, remark)]
+
+
+def read_json_lines(data: bytes, name: str = "") -> list[FileDocument]:
+    """The documents of layouts in JSON Lines; DataError: there is none."""
+    text, remark = decode_text(data)
+    documents = layout_documents_of_lines(load_lines(text, name))
+    if not documents:
+        raise DataError("no elements of a layout in it.")
+    return [replace(document, remark=remark) for document in documents]
 
 
 def read_yaml(data: bytes, name: str = "") -> list[FileDocument]:

@@ -42,6 +42,11 @@ def load_value(text: str, name: str) -> Any:
     if not _JSON_LINES.match(text):
         value = parse_json(text, name, pairs=unique_fields)
         return {"text": value} if isinstance(value, str) else value
+    return load_lines(text, name)
+
+
+def load_lines(text: str, name: str) -> list[Any]:
+    """The values in JSON Lines; DataError: a line is not valid."""
     return [
         parse_json(line, f"{name}, line {number}", pairs=unique_fields)
         for number, line in enumerate(text.split("\n"), start=1)

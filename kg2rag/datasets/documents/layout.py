@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain
 from operator import attrgetter
 from pathlib import PurePath
@@ -43,6 +44,10 @@ KNOWN_SHARE = 3 / 4
 """Least share of the members of a list of elements whose kind is known."""
 
 
+SAMPLE_LINES = 100
+"""Lines of JSON that show whether they are of a layout."""
+
+
 class _Element(NamedTuple):
     """An element of a page; `kind` has small letters only, `page` is 0 if unknown, `level` for a text."""
 
@@ -69,6 +74,25 @@ def layout_documents(value: Any) -> list[FileDocument]:
     if len(elements_of) == 1:
         return [_document(texts, "")]
     return [_document(group, file) for file, group in elements_of.items()]
+
+
+def layout_documents_of_lines(lines: Sequence[Any]) -> list[FileDocument]:
+    """The documents in lines of JSON, which are elements, pages, or the layouts of several files.
+
+    It is [] for other lines.
+    """
+    first = lines[:SAMPLE_LINES]
+    if not layout_documents(first):
+        return []
+    documents_of = [layout_documents(line) for line in lines]
+    are_files = all(documents_of) and not any(_number(line, _PAGES) for line in lines)
+    if not are_files or len(lines) == 1:
+        return layout_documents(lines)
+    return [
+        replace(document, key="/".join(filter(None, (str(number), document.key))))
+        for number, documents in enumerate(documents_of, start=1)
+        for document in documents
+    ]
 
 
 def _document(elements: Sequence[_Element], key: str) -> FileDocument:

@@ -2,7 +2,7 @@
 
 Ours: the rule for navigation. An element with a name, role or class of navigation is left out only
 if it has at most half of the words of the page's main part and no heading of level 1. So a page
-within a form, a header or a template is read.
+within a form, a header or a template is read. A `footer` without such a heading is always left out.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _FURNITURE_TAGS = frozenset(
 )
 _FURNITURE_CLASSES = frozenset(
     """linenos lineno gutter footnote-ref fnanchor sdfootnoteanc sdendnoteanc _idFootnoteLink mw-editsection
-    printfooter jp-InputPrompt jp-OutputPrompt input_prompt output_prompt pg-boilerplate""".split()
+    printfooter hideme jp-InputPrompt jp-OutputPrompt input_prompt output_prompt pg-boilerplate""".split()
 )
 _KINDS_OF_NOTES = frozenset(
     """abstract attention bug caution danger error example failure hint important info note question quote seealso
@@ -138,7 +138,7 @@ def remove_navigation(
         if (
             element not in removed
             and not holds(element, _CONTENT)
-            and count_words(element) <= half
+            and (element.tag == "footer" or count_words(element) <= half)
         ):
             left_out.append(separated_text(element))
             removed.update(element.iter())
@@ -220,15 +220,14 @@ def _may_be_menu(element: Any) -> bool:
 def _is_menu(element: Any) -> bool:
     """Whether a header or an aside consists mostly of links, or a button is only a short label.
 
-    A button with a title in or around it, or with text beside it, unfolds a section.
+    A button with a title in it, or that is a whole title, or with text beside it, unfolds a section.
     """
     size = count_words(element)
     if element.tag == "button":
-        if (
-            holds(element, _TITLES)
-            or next(element.iterancestors(*_TITLES), None) is not None
-        ):
+        if holds(element, _TITLES):
             return False
+        for title in islice(element.iterancestors(*_TITLES), 1):
+            return count_words(title) > size
         return size <= 2 and not _first_text(element.getparent()).strip()
     linked = sum(map(count_words, element.iterdescendants("a")))
     return linked > _MOST_OF_LINKS * size or (element.tag == "header" and size == 0)

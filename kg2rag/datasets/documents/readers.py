@@ -10,7 +10,7 @@ from kg2rag.datasets.documents.archives import TARS
 from kg2rag.datasets.documents.blocks import FileDocument
 from kg2rag.datasets.documents.decoding import SAMPLE_BYTES
 from kg2rag.datasets.documents.html import read_html
-from kg2rag.datasets.documents.json_texts import read_json, read_yaml
+from kg2rag.datasets.documents.json_texts import read_json, read_json_lines, read_yaml
 from kg2rag.datasets.documents.mail import (
     read_mail,
     read_mailbox,
@@ -60,6 +60,7 @@ READERS: Mapping[str, Reader] = {
     **dict.fromkeys((".mht", ".mhtml"), read_web_archive),
     ".mbox": read_mailbox,
     ".json": read_json,
+    **dict.fromkeys((".jsonl", ".ndjson"), read_json_lines),
     **dict.fromkeys((".yaml", ".yml"), read_yaml),
     ".canvas": read_canvas,
     ".bib": read_references,

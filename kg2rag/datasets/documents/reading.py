@@ -23,8 +23,12 @@ from kg2rag.datasets.documents.blocks import (
 from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.entries import FileEntry, table_entry
 from kg2rag.datasets.documents.json_texts import json_records
-from kg2rag.datasets.documents.json_values import load_value
-from kg2rag.datasets.documents.layout import layout_documents
+from kg2rag.datasets.documents.json_values import load_lines, load_value
+from kg2rag.datasets.documents.layout import (
+    SAMPLE_LINES,
+    layout_documents,
+    layout_documents_of_lines,
+)
 from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.readers import (
     ARCHIVES,
@@ -191,6 +195,8 @@ def is_table(file: FileBytes) -> bool:
 
     The elements of a page's layout are no records.
     """
+    if file.ending in (".jsonl", ".ndjson"):
+        return not _has_layout(file)
     if file.ending not in VALUES:
         return file.ending in TABLES
     try:
@@ -198,6 +204,16 @@ def is_table(file: FileBytes) -> bool:
     except DataError:
         return False
     return not layout_documents(value) and json_records(value) is not None
+
+
+def _has_layout(file: FileBytes) -> bool:
+    """Whether the first lines of a file of JSON Lines are of the layout of pages."""
+    first_lines = decode_text(file.data).text.split("\n", SAMPLE_LINES)[:SAMPLE_LINES]
+    try:
+        lines = load_lines("\n".join(first_lines), file.name)
+    except DataError:
+        return False
+    return bool(layout_documents_of_lines(lines))
 
 
 def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:

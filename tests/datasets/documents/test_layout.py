@@ -190,3 +190,21 @@ def test_records_with_other_types_are_a_document_each(read, kinds):
     records = [{"type": kind, "text": "Drain it."} for kind in kinds]
     corpus = read({"a.json": json.dumps(records)}).corpus
     assert len({passage.doc_id for passage in corpus}) == 2
+
+
+@pytest.mark.parametrize(
+    ("lines", "n_documents"),
+    [(UNSTRUCTURED, 1), ([AZURE, AZURE], 2), (LLAMA_PARSE["pages"], 1), (MINERU, 1)],
+)
+def test_lines_of_json_that_are_a_layout_are_read_like_json(read, lines, n_documents):
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    corpus = read({"a.jsonl": text}).corpus
+    assert len(set(corpus.doc_ids)) == n_documents
+    texts = [passage.text for passage in corpus]
+    assert texts == ["Drain it.", "Grease\nRear | Lithium"] * n_documents
+
+
+def test_lines_of_json_with_texts_are_records(read):
+    lines = [{"type": "text", "text": "Drain it."}, {"type": "text", "text": "Go."}]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    assert len(read({"a.jsonl": text}).corpus) == 2

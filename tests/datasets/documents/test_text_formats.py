@@ -314,6 +314,10 @@ def test_a_table_within_a_table_is_read_once_and_a_listing_beside_numbers_is_cod
         ("<p>Text.</p><h2>Winter<br>fares</h2><p>Nine.</p>", "Text.\n\nWinter fares\nNine."),
         ("<p>Text.</p><h2><button>Winter fares</button></h2><p>Nine.</p>", "Text.\n\nWinter fares\nNine."),
         ("<form><button>Send it all now</button><label>Name</label></form>", "Send it all now Name"),
+        ("<h1>Crate ferry <button>Copy item path</button></h1><details open><summary class='hideme'>"
+         "<span>Expand description</span></summary><p>Fares.</p></details>", "Fares."),  # rustdoc
+        ("<p>def fare</p><input id='a' type='checkbox' aria-hidden='true'><label for='a'>View Source</label>"
+         "<p>In crowns.</p>", "def fare\n\nIn crowns."),  # pdoc
     ],
 )  # fmt: skip
 def test_words_of_a_page_are_divided_as_a_browser_shows_them(read, page, text):
