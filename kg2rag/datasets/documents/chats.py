@@ -2,7 +2,8 @@ r"""Chats as text, such as exports of WhatsApp, logs of IRC and chats of Zoom, a
 
 Each message of a text begins with a time and a name. Left out are times, lines with a time but without a
 name, which the program wrote, and its words in messages: they stand in angle brackets or behind a
-mark of direction (U+200E). The day stands before its first message.
+mark of direction (U+200E). The day stands before its first message. In a transcript, a line with a name
+and a time precedes the words.
 
 An export of Slack has a folder for each channel, a file of messages for each day, and the names of
 users and channels in files beside these folders. Texts are read as Slack shows them.
@@ -32,6 +33,11 @@ _STAMP = re.compile(
 _NICK = re.compile(r"<[@+%&~ ]?(?P<name>[^<>\s]{1,40})>\s")
 _FROM = re.compile(r"From\s+(?P<name>[^:\n]{1,60}?)\s+[Tt]o\s+[^:\n]{1,60}:\s*")
 _NAME = re.compile(r"(?P<name>[^:<>\n]{1,60}):(?:\s|$)")
+_SPEAKER_LINE = re.compile(
+    r"(?m)^[*_]{0,2}(?P<name>[^\W\d_][^:\n]{0,58}?)[*_]{0,2}[ \t]+"
+    r"[(\[]?(?P<time>(?:\d?\d:)?\d?\d:\d\d)[)\]]?:?[ \t]*\r?$"
+)
+"""A line of a transcript (Otter, Teams, Rev): `Ida Berg  0:42`, `Speaker 1 (00:42):`."""
 _LEVELS = frozenset("CRITICAL DEBUG ERROR FATAL INFO NOTICE TRACE WARN WARNING".split())
 _OF_PROGRAM = re.compile(r"\u200e[^\n]*|(?m:^|(?<=\s))<[^<>\n]{3,60}>\s*$")
 _DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
@@ -57,6 +63,8 @@ class Message(NamedTuple):
 
 def chat_document(text: str, remark: str = "") -> FileDocument | None:
     """The document of a chat; None for any other text."""
+    if _has_speakers(text):
+        return _transcript(text, remark)
     messages = list(_messages(text))
     if not _is_chat(messages, text):
         return None
@@ -86,6 +94,49 @@ def _is_chat(messages: Sequence[Message], text: str) -> bool:
     return len(names) >= max(
         LEAST_MESSAGES, LEAST_SHARE * n_lines
     ) and _LEVELS.isdisjoint(names)
+
+
+def _has_speakers(text: str) -> bool:
+    """Whether a text is a transcript, in which a line with a speaker and a time precedes the words.
+
+    Times rise from the first minutes, and on average each speaker speaks twice, unlike in a programme
+    of a day. Each line of a speaker has words below it.
+    """
+    turns = list(_SPEAKER_LINE.finditer(text))
+    if len(turns) < LEAST_MESSAGES:
+        return False
+    names = {turn["name"] for turn in turns}
+    times = [_seconds(turn["time"]) for turn in turns]
+    ends = [*(turn.start() for turn in turns[1:]), len(text)]
+    has_words = all(
+        text[turn.end() : end].strip() for turn, end in zip(turns, ends, strict=True)
+    )
+    is_rising = times == sorted(times)
+    return has_words and is_rising and len(turns) >= 2 * len(names)
+
+
+def _seconds(time: str) -> int:
+    """The seconds of a time such as 0:42 or 1:02:03."""
+    seconds = 0
+    for part in time.split(":"):
+        seconds = 60 * seconds + int(part)
+    return seconds
+
+
+def _transcript(text: str, remark: str) -> FileDocument:
+    """The document of a transcript, a paragraph for each turn."""
+    first = _SPEAKER_LINE.search(text)
+    head = text[: first.start()] if first else ""
+    _, *parts = _SPEAKER_LINE.split(text)
+    turns = zip(parts[::3], parts[1::3], parts[2::3], strict=True)
+    left_out = list[str]()
+    blocks = [Block(one_line(head))] if head.strip() else []
+    for name, time, spoken in turns:
+        left_out.append(time)
+        blocks.append(Block(f"{name}: {one_line(spoken)}"))
+    return FileDocument(
+        blocks, source=text, left_out="\n".join(left_out), remark=remark
+    )
 
 
 def _messages(text: str) -> Iterator[Message]:

@@ -34,6 +34,14 @@ _KIND = re.compile(r"\[(\w+)\]|\b[\w.]+=\S+")
 """The kind of a cell of `# %%`, and its settings; the other words are its title."""
 _HEADER = re.compile(r"\A# ---\n(?:#[^\n]*\n)*?# ---\n")
 _COMMENT = re.compile(r"(?m)^# ?")
+_FRONT = frozenset(
+    "cover title-page titlepage halftitle halftitlepage copyright-page".split()
+)
+"""Kinds of pages of an e-book, in its guide and in `epub:type`, that are no text of the book."""
+_DIVISIONS = frozenset(("frontmatter", "bodymatter", "backmatter"))
+_KIND_OF_PART = re.compile(
+    rb"""<(?:body|section|article|div|nav)\b[^>]*\bepub:type=["']([\w\s:-]+)["']"""
+)
 _QUOTES = re.compile(r'(?s)\s*r?("""|\'\'\')(.*)\1\s*')
 
 
@@ -158,7 +166,7 @@ def _percent_cell(header: str, cell: str) -> Iterator[FileDocument]:
 
 
 def read_epub(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of an e-book: its pages in the order of its spine."""
+    """The document of an e-book: its pages in the order of its spine, without title pages and copyright pages."""
     archive = Archive(data)
     if (
         "META-INF/encryption.xml" in archive.names
@@ -172,16 +180,39 @@ def read_epub(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     if not rootfiles:
         raise DataError("it is no e-book: its container names no package.")
     package = archive.xml(rootfiles[0])
-    pages = [
-        page
-        for part in _spine(package, rootfiles[0])
-        for page in read_html(archive.read(part))
-    ]
+    fronts = _front_pages(package, rootfiles[0])
+    pages = []
+    for part in _spine(package, rootfiles[0]):
+        data = archive.read(part)
+        is_front = part in fronts or _is_front_page(data)
+        documents = read_html(data)
+        pages += map(_left_out, documents) if is_front else documents
     titles = [
         one_line("".join(element.itertext())) for element in named(package, "title")
     ]
     headings = [Block(title, 1) for title in titles[:1]]
     return [joined_documents([FileDocument(headings), *pages])]
+
+
+def _front_pages(package: Any, package_name: str) -> set[str]:
+    """The names of the pages that the guide of an e-book calls cover, title page and so on."""
+    return {
+        resolve(package_name, attribute(reference, "href").partition("#")[0])
+        for reference in named(package, "reference")
+        if attribute(reference, "type").casefold() in _FRONT
+    }
+
+
+def _is_front_page(page: bytes) -> bool:
+    """Whether all parts of a page that say what they are belong to the front matter, such as a title page."""
+    kinds = [set(names.decode().split()) for names in _KIND_OF_PART.findall(page)]
+    specific = [kind - _DIVISIONS for kind in kinds if kind - _DIVISIONS]
+    return bool(specific) and not any(map(_FRONT.isdisjoint, specific))
+
+
+def _left_out(page: FileDocument) -> FileDocument:
+    """A page without blocks, whose text is left out."""
+    return replace(page, blocks=[], left_out=page.source)
 
 
 def _spine(package: Any, package_name: str) -> Iterator[str]:

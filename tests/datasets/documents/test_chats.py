@@ -4,6 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+
+def text_of(documents):
+    return "\n\n".join(passage.text for passage in documents.corpus)
+
+
 ANDROID = """03.05.25, 18:02 - Nachrichten sind verschlüsselt.
 03.05.25, 18:04 - Mira: Der Kompost wird umgesetzt.
 Bringt Handschuhe mit.
@@ -85,3 +90,40 @@ def test_a_chat_has_its_messages_with_names_and_no_words_of_the_program(
 )
 def test_a_log_a_programme_and_a_list_are_no_chats(read, text):
     assert read({"a.txt": text}).corpus[0].text == text.strip()
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["{name}  {time}  ", "{name} ({time}):", "**{name}** {time}", "{name}   0{time}"],
+)
+def test_a_transcript_has_the_speakers_before_their_words(read, line):
+    turns = [
+        ("Ida Berg", "0:00", "The Halina leaves at noon."),
+        ("Speaker 1", "0:42", "Which pier?\n\nThe northern one?"),
+        ("Ida Berg", "1:05", "Yes."),
+        ("Speaker 1", "1:07", "Thank you."),
+    ]
+    text = "".join(
+        f"{line.format(name=name, time=time)}\n{spoken}\n\n"
+        for name, time, spoken in turns
+    )
+    documents = read({"meeting.txt": text})
+    assert text_of(documents).split("\n\n") == [
+        "Ida Berg: The Halina leaves at noon.",
+        "Speaker 1: Which pier? The northern one?",
+        "Ida Berg: Yes.",
+        "Speaker 1: Thank you.",
+    ]
+    assert documents.report["lost"].sum() == 0
+
+
+def test_the_programme_of_a_day_is_no_transcript(read):
+    text = "".join(
+        f"{name} {time}\nIn the hall.\n\n"
+        for name, time in [
+            ("Opening", "9:00"),
+            ("Coffee", "10:30"),
+            ("Coffee", "15:30"),
+        ]
+    )
+    assert "10:30" in text_of(read({"day.txt": text}))

@@ -325,6 +325,29 @@ def test_an_e_book_is_read_in_the_order_of_its_spine(read):
     )
 
 
+def test_title_pages_and_copyright_pages_of_an_e_book_are_left_out(read):
+    package = (
+        '<package xmlns="http://www.idpf.org/2007/opf"><metadata/><manifest>'
+        '<item id="t" href="t.xhtml"/><item id="c" href="c.xhtml"/><item id="a" href="a.xhtml"/></manifest>'
+        '<spine><itemref idref="t"/><itemref idref="c"/><itemref idref="a"/></spine>'
+        '<guide><reference type="copyright-page" href="c.xhtml#top"/></guide></package>'
+    )
+    title = '<section epub:type="titlepage"><h1>Ferries</h1><p>Ida Berg</p></section>'
+    chapter = '<section epub:type="chapter"><h1>Sea</h1><p>Halina sails.</p></section>'
+    epub = zip_of(
+        {
+            "META-INF/container.xml": '<container><rootfiles><rootfile full-path="p.opf"/></rootfiles></container>',
+            "p.opf": package,
+            "t.xhtml": f'<html><body epub:type="frontmatter">{title}</body></html>',
+            "c.xhtml": "<html><body><p>Harbour Press</p></body></html>",
+            "a.xhtml": f'<html><body epub:type="bodymatter">{chapter}</body></html>',
+        }
+    )
+    documents = read({"a.epub": epub})
+    assert text_of(documents) == "Halina sails."
+    assert documents.report["left_out"].sum() == 5
+
+
 def test_notebooks_of_every_version_have_text_code_and_outputs(read):
     new = notebook_of(
         {"cell_type": "markdown", "source": ["# Fares\n", "\n", "Marek Lund pays."]},
