@@ -226,7 +226,8 @@ def _is_menu(element: Any) -> bool:
     if element.tag == "button":
         if holds(element, _TITLES):
             return False
-        for title in islice(element.iterancestors(*_TITLES), 1):
+        title = next(element.iterancestors(*_TITLES), None)
+        if title is not None:
             return count_words(title) > size
         return size <= 2 and not _first_text(element.getparent()).strip()
     linked = sum(map(count_words, element.iterdescendants("a")))
