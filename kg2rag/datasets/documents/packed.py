@@ -181,7 +181,7 @@ def read_epub(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
         raise DataError("it is no e-book: its container names no package.")
     package = archive.xml(rootfiles[0])
     fronts = _front_pages(package, rootfiles[0])
-    pages = []
+    pages = list[FileDocument]()
     for part in _spine(package, rootfiles[0]):
         data = archive.read(part)
         is_front = part in fronts or _is_front_page(data)
