@@ -204,7 +204,7 @@ def _front_pages(package: Any, package_name: str) -> set[str]:
 
 
 def _is_front_page(page: bytes) -> bool:
-    """Whether all parts of a page that say what they are belong to the front matter, such as a title page."""
+    """Whether all parts of a page with a kind are of the front matter, such as a title page."""
     kinds = [set(names.decode().split()) for names in _KIND_OF_PART.findall(page)]
     specific = [kind - _DIVISIONS for kind in kinds if kind - _DIVISIONS]
     return bool(specific) and not any(map(_FRONT.isdisjoint, specific))
