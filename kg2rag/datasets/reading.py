@@ -27,9 +27,9 @@ from pydantic import (
 )
 
 from kg2rag.datasets.hub_viewer import viewer_rows
+from kg2rag.text.decoding import decode
 from kg2rag.text.records import (
     DataError,
-    decode,
     delimiter_of,
     parse_json,
     quote,
@@ -165,7 +165,7 @@ class Files:
     def text(self, path: Path) -> str:
         """The text of a file, decompressed if it ends in `.gz`.
 
-        DataError: it is not UTF-8, or incomplete.
+        DataError: it is no text, or incomplete.
         """
         data = path.read_bytes()
         self.checksums[path.name] = hashlib.sha256(data).hexdigest()

@@ -42,6 +42,7 @@ from kg2rag.extraction.importers.node_tables import nodes_file, tables_of
 from kg2rag.extraction.importers.saved import ABOUT, SavedGraph
 from kg2rag.extraction.importers.triples import FORMATS, TriplesFile
 from kg2rag.extraction.sources import GivenExtraction
+from kg2rag.text.decoding import guessed_encodings
 from kg2rag.text.inflection import languages_of_names, lexicon_of
 from kg2rag.text.normalisation import (
     FUNCTION_WORDS,
@@ -260,7 +261,8 @@ def graph_of(value: object) -> Extractor | None:
     DataError: a file of another format.
     """
     if isinstance(value, str | Path):
-        return _path_source(Path(value).expanduser())
+        with guessed_encodings():  # noted when the source is read
+            return _path_source(Path(value).expanduser())
     # A caller that has such a graph has loaded networkx.
     networkx = sys.modules.get("networkx")
     if networkx is not None and isinstance(value, networkx.Graph):

@@ -1,8 +1,7 @@
 """Users' files -> checked text and records; faults become a `DataError`.
 
-The one gate for data: UTF-8 is decoded strictly; JSON that nests too deeply, integers that are too
-long, lone surrogates and quotation marks in CSV that swallow rows are refused; Parquet is read with
-its checksums.
+The one gate for data: JSON that nests too deeply, integers that are too long, lone surrogates and
+quotation marks in CSV that swallow rows are refused; Parquet is read with its checksums.
 """
 
 from __future__ import annotations
@@ -17,9 +16,13 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from io import BytesIO, StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
+
+from kg2rag.text.decoding import DataError as DataError
+from kg2rag.text.decoding import decode
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,16 +31,11 @@ if TYPE_CHECKING:
 Record = Mapping[str, object]
 
 SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-_UTF16_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+_BLOCK_BYTES = 1 << 20
+_UNUSUAL = re.compile(rb"\0|\r(?!\n)")
+"""Bytes of UTF-16 and UTF-32, and the line ends of old Macintoshes."""
 _ENCLOSED = re.compile(r'"[^"]*(?:""[^"]*)*"')  # marks within the cell are doubled
 _STRAY = "Is a quotation mark in a name? Write it twice, within a quoted cell, or save as TSV, which has no quoting."
-
-
-class DataError(ValueError):
-    """Invalid data.
-
-    The message names file, record and field, quotes the value, and states the allowed values.
-    """
 
 
 @contextmanager
@@ -101,21 +99,6 @@ def file_fingerprint(
     ).hexdigest()
 
 
-def decode(data: bytes, where: object) -> str:
-    """Bytes as text, without a byte order mark: UTF-8, or UTF-16 if they begin with its mark.
-
-    DataError gives the offset of the first byte that is neither.
-    """
-    encoding = "utf-16" if data.startswith(_UTF16_MARKS) else "utf-8"
-    try:
-        return data.decode(encoding).removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        raise DataError(
-            f"{where}: byte 0x{data[error.start]:02x} at offset {error.start} is not "
-            f"{encoding.upper()} ({error.reason}). Convert it to UTF-8."
-        ) from None
-
-
 def parse_json(
     text: str,
     where: object,
@@ -152,10 +135,9 @@ def read_json(file: Path) -> Any:
 
 def read_toml(file: Path) -> dict[str, Any]:
     """The contents of a TOML file."""
-    text = decode(file.read_bytes(), file)
     try:
-        return tomllib.loads(text)
-    # Invalid syntax, a number with too many digits, or a date that does not exist.
+        return tomllib.loads(file.read_bytes().decode("utf-8-sig"))
+    # Other bytes than UTF-8, invalid syntax, a number with too many digits, or a date that does not exist.
     except (RecursionError, ValueError) as error:
         raise DataError(f"{file}: not a TOML file ({error}).") from None
 
@@ -178,8 +160,13 @@ def delimiter_of(file: Path) -> str:
 
     A name of a column holds no tab, but a cell of a table without a header may hold commas.
     """
-    header = re.sub(r'"[^"]*"', "", next(_lines(file), ""))
+    header = re.sub(r'"[^"]*"', "", first_line(file))
     return "\t" if "\t" in header else max(",;|", key=header.count)
+
+
+def first_line(file: Path) -> str:
+    """The first line of a file; "" for an empty one."""
+    return next(_lines(file), "")
 
 
 def read_delimited(
@@ -382,10 +369,23 @@ def quote(value: object) -> str:
 
 
 def _lines(file: Path) -> Iterator[str]:
-    """The decoded lines of a file, line breaks included; UTF-16 is read whole."""
+    """The decoded lines of a file, line breaks included; only UTF-8 is not read whole."""
+    if not _is_utf8(file):
+        yield from StringIO(decode(file.read_bytes(), file), newline=None)
+        return
+    with file.open(encoding="utf-8-sig", newline="\n") as stream:
+        yield from stream
+
+
+def _is_utf8(file: Path) -> bool:
+    """Whether a file is valid UTF-8 with usual line ends."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
     with file.open("rb") as stream:
-        if stream.peek(2)[:2] in _UTF16_MARKS:
-            yield from StringIO(decode(stream.read(), file))
-            return
-        for number, line in enumerate(stream, start=1):
-            yield decode(line, f"{file}, line {number}")
+        for block in iter(partial(stream.read, _BLOCK_BYTES), b""):
+            try:
+                decoder.decode(block)
+            except UnicodeDecodeError:
+                return False
+            if _UNUSUAL.search(block):
+                return False
+    return decoder.getstate()[0] == b""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -12,11 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg2rag.text import records
+from kg2rag.text.decoding import guessed_encodings
 from kg2rag.text.records import (
     DataError,
     parse_json,
     read_delimited,
-    read_json,
     read_jsonl,
     read_parquet,
     read_toml,
@@ -87,12 +88,63 @@ def test_a_line_that_is_no_json_object_is_named(tmp_path: Path) -> None:
             list(read_jsonl(file))
 
 
-def test_a_byte_that_is_not_utf8_is_named_with_its_line(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("names", "encoding"),
+    [
+        ("Jürgen Prochnow,Herbert Grönemeyer", "cp1252"),
+        ("北京,中国", "gbk"),
+        ("東京スカイツリー,日本の東京都", "shift_jis"),
+        ("Москва,Россия", "cp1251"),
+        ("Łódź,Kraków", "cp1250"),
+        ("Jürgen,Köln", "utf-16-le"),
+    ],
+)
+def test_a_table_in_another_encoding_is_read_and_the_guess_is_counted(
+    tmp_path: Path, names: str, encoding: str
+) -> None:
+    file = tmp_path / "a.csv"
+    frame = pd.DataFrame([names.split(",")] * 3, columns=["head", "tail"])
+    frame.to_csv(file, index=False, encoding=encoding)
+    with guessed_encodings() as guesses:
+        rows = [row for _, row in read_delimited(file, ",")]
+    assert rows == frame.to_dict("records")
+    assert list(guesses.values()) == [1]
+    with pytest.warns(UserWarning, match=r"a\.csv: encoding guessed"):
+        list(read_delimited(file, ","))
+
+
+def test_bytes_far_behind_the_start_decide_on_the_encoding(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    rows = [f"node {i},node {i + 1}" for i in range(20_000)]
+    rows += ["Jürgen Prochnow,Das Boot für Größen"]
+    file.write_text("\n".join(["head,tail", *rows]), encoding="cp1252")
+    with guessed_encodings():
+        *_, last = read_delimited(file, ",")
+    assert last == (20_002, {"head": "Jürgen Prochnow", "tail": "Das Boot für Größen"})
+
+
+def test_line_ends_of_a_macintosh_are_line_ends(tmp_path: Path) -> None:
+    file = tmp_path / "a.csv"
+    file.write_bytes(b"head,tail\ra,b\rc,d\r")
+    rows = [row for _, row in read_delimited(file, ",")]
+    assert rows == [{"head": "a", "tail": "b"}, {"head": "c", "tail": "d"}]
+
+
+def test_damaged_characters_are_counted_even_behind_a_byte_order_mark(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'\xef\xbb\xbf{"id": "1"}\n{"id": "\xe9"}\n')
-    with pytest.raises(DataError, match=r"a\.jsonl, line 2: .*0xe9 .*8 .*UTF-8"):
+    with guessed_encodings() as guesses:
+        assert len(list(read_jsonl(tmp_path / "a.jsonl"))) == 2
+    assert [text for text in guesses if "1 damaged" in text]
+
+
+def test_bytes_that_are_no_text_are_refused_with_the_name_of_the_file(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "a.jsonl").write_bytes(bytes(range(256)) * 20)
+    with pytest.raises(DataError, match=r"a\.jsonl: "):
         list(read_jsonl(tmp_path / "a.jsonl"))
-    with pytest.raises(DataError, match=r"a\.jsonl: .*0xe9 .*23 .*UTF-8"):
-        read_json(tmp_path / "a.jsonl")
 
 
 def test_a_stray_quotation_mark_does_not_swallow_the_rows_after_it(csv) -> None:  # type: ignore[no-untyped-def]

@@ -18,7 +18,7 @@ from pathlib import PurePath
 from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
-from kg2rag.datasets.documents.decoding import decode_text
+from kg2rag.text.decoding import decode_text
 from kg2rag.text.records import DataError, parse_json
 
 LEAST_MESSAGES = 3

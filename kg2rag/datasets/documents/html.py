@@ -21,7 +21,6 @@ from kg2rag.datasets.documents.blocks import (
 )
 from kg2rag.datasets.documents.confluence_storage import storage_as_html
 from kg2rag.datasets.documents.contents_headings import without_contents
-from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.merged_cells import repeat_merged_cells
 from kg2rag.datasets.documents.page_navigation import (
     HEADINGS,
@@ -42,6 +41,7 @@ from kg2rag.datasets.documents.page_tree import (
     surround_with_blanks,
     text_of,
 )
+from kg2rag.text.decoding import decode_text
 
 _BLOCKS = (
     frozenset(

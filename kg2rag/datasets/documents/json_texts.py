@@ -20,7 +20,6 @@ from kg2rag.datasets.documents.blocks import (
     one_line,
     plain_document,
 )
-from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.json_values import (
     SENTENCE_WORDS,
     fields_text,
@@ -37,6 +36,7 @@ from kg2rag.datasets.documents.layout import (
 )
 from kg2rag.datasets.documents.rich_texts import flat_text, piece_text
 from kg2rag.datasets.hub_viewer import viewer_rows
+from kg2rag.text.decoding import decode_text
 from kg2rag.text.records import DataError
 from kg2rag.text.scripts import words
 from kg2rag.types.coerce_corpus import PASSAGE, QUESTION_AND_ANSWER

@@ -28,7 +28,6 @@ from kg2rag.datasets.documents.blocks import (
     plain_document,
 )
 from kg2rag.datasets.documents.calendars import calendar_documents, invitation
-from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document
 from kg2rag.datasets.documents.page_tree import empty, parse_tree, separated_text
 from kg2rag.datasets.documents.quotations import (
@@ -37,6 +36,7 @@ from kg2rag.datasets.documents.quotations import (
     without_quotations,
     without_signature,
 )
+from kg2rag.text.decoding import decode_text
 from kg2rag.text.records import DataError
 from kg2rag.text.scripts import words
 

@@ -24,12 +24,12 @@ from kg2rag.datasets.documents.blocks import (
     join_remarks,
     one_line,
 )
-from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.front_matter import split_front_matter
 from kg2rag.datasets.documents.html import tree_blocks
 from kg2rag.datasets.documents.markdown_dialects import plain_markdown
 from kg2rag.datasets.documents.page_tree import parse_tree
 from kg2rag.datasets.documents.rewritten_markup import role_html
+from kg2rag.text.decoding import decode_text
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

@@ -20,9 +20,9 @@ from kg2rag.datasets.documents.blocks import (
     one_line,
     plain_document,
 )
-from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, read_html
 from kg2rag.datasets.documents.markdown import markdown_document
+from kg2rag.text.decoding import decode_text
 from kg2rag.text.records import DataError, parse_json
 
 MAX_OUTPUT_CHARACTERS = 20_000

@@ -13,7 +13,6 @@ from kg2rag.datasets.documents.blocks import (
 )
 from kg2rag.datasets.documents.calendars import calendar_documents, is_calendar
 from kg2rag.datasets.documents.chats import chat_document
-from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.libraries import is_library_text, library_documents
 from kg2rag.datasets.documents.packed import script_notebook
 from kg2rag.datasets.documents.pandoc import markup_document
@@ -27,6 +26,7 @@ from kg2rag.datasets.documents.text_collections import (
     is_collection,
 )
 from kg2rag.datasets.documents.wiki_folders import DOKUWIKI_HEADING
+from kg2rag.text.decoding import decode_text
 from kg2rag.text.records import DataError
 
 MAX_MARKUP_BYTES = 5_000_000

@@ -8,7 +8,6 @@ from pathlib import PurePath
 
 from kg2rag.datasets.documents.archives import TARS
 from kg2rag.datasets.documents.blocks import FileDocument
-from kg2rag.datasets.documents.decoding import SAMPLE_BYTES
 from kg2rag.datasets.documents.html import read_html
 from kg2rag.datasets.documents.json_texts import read_json, read_json_lines, read_yaml
 from kg2rag.datasets.documents.mail import (
@@ -35,6 +34,7 @@ from kg2rag.datasets.documents.references import (
 from kg2rag.datasets.documents.subtitles import SUBTITLE_ENDINGS, read_subtitles
 from kg2rag.datasets.documents.tables import TABLES
 from kg2rag.datasets.documents.xml import XML_ENDINGS, read_xml
+from kg2rag.text.decoding import SAMPLE_BYTES
 from kg2rag.text.records import SPREADSHEETS
 
 Reader = Callable[[bytes, str], list[FileDocument]]

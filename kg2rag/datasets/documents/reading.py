@@ -20,7 +20,6 @@ from kg2rag.datasets.documents.blocks import (
     lost_words,
     one_line,
 )
-from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.entries import FileEntry, table_entry
 from kg2rag.datasets.documents.json_texts import json_records
 from kg2rag.datasets.documents.json_values import load_lines, load_value
@@ -43,6 +42,7 @@ from kg2rag.datasets.documents.readers import (
 )
 from kg2rag.datasets.documents.splitting import Splitter
 from kg2rag.datasets.documents.tables import TABLES, VALUES, parse_table
+from kg2rag.text.decoding import decode_text
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.scripts import words
 

@@ -14,8 +14,8 @@ from itertools import chain
 from typing import Any
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
-from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.pandoc import converted
+from kg2rag.text.decoding import decode_text
 from kg2rag.text.records import DataError, parse_json
 
 TAGGED_ENDINGS = (".ris", ".nbib", ".enw", ".ciw", ".isi")

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
-from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import visible_text
+from kg2rag.text.decoding import decode_text
 from kg2rag.text.records import DataError
 
 _TIME = r"(?:\d+:)?\d{1,2}:\d{2}[.,]\d{1,3}"

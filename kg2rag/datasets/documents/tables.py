@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import join_remarks
 from kg2rag.datasets.documents.chats import is_message, shown_text, with_shown_texts
-from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.delimited import (
     ID_COLUMNS,
     NO_CELL,
@@ -36,6 +35,7 @@ from kg2rag.datasets.documents.json_values import (
     value_text,
 )
 from kg2rag.datasets.documents.workbooks import Workbook
+from kg2rag.text.decoding import decode_text
 from kg2rag.text.records import (
     SPREADSHEETS,
     DataError,

@@ -23,7 +23,6 @@ from kg2rag.datasets.documents.blocks import (
     counted_remark,
     one_line,
 )
-from kg2rag.datasets.documents.decoding import decode_text
 from kg2rag.datasets.documents.html import page_document, read_html, visible_text
 from kg2rag.datasets.documents.json_values import PHRASE_WORDS, SENTENCE_WORDS
 from kg2rag.datasets.documents.mediawiki import wiki_documents
@@ -34,6 +33,7 @@ from kg2rag.datasets.documents.xml_records import (
     fields_of_texts,
     take_metadata,
 )
+from kg2rag.text.decoding import decode_text
 from kg2rag.text.records import DataError
 
 XML_ENDINGS = tuple(

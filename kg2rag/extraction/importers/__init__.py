@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import wraps
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
+from kg2rag.extraction import Extraction
 from kg2rag.extraction.importers.field_names import (
     columns_with,
     joined,
@@ -22,8 +24,9 @@ from kg2rag.extraction.importers.strengths import (
     is_missing,
     number_of,
 )
+from kg2rag.text.decoding import guessed_encodings
 from kg2rag.text.records import DataError, Record, existing, file_fingerprint, wrong
-from kg2rag.types import Triple
+from kg2rag.types import Corpus, Triple
 
 MAX_STRENGTH = 10.0
 MAX_CONFIDENCE = 1.0
@@ -213,20 +216,62 @@ class Statement(NamedTuple):
     has_word_of_confidence: bool = False
 
 
+def noting_encodings(
+    extract: Callable[[Any, Corpus], Extraction],
+) -> Callable[[Any, Corpus], Extraction]:
+    """The method `extract` of a source of files; its `notes` count files whose encoding was guessed."""
+
+    @wraps(extract)
+    def extract_and_note(source: Any, corpus: Corpus) -> Extraction:
+        with guessed_encodings() as guesses:
+            extraction = extract(source, corpus)
+        return replace(extraction, notes={**extraction.notes, **guesses})
+
+    return extract_and_note
+
+
 def triples_of(
     statements: Sequence[Statement], notes: Counter[str]
 ) -> tuple[Triple, ...]:
-    """The triples with their strengths, see `filled_strengths`; `notes` counts words of confidence."""
+    """The triples with their strengths, see `filled_strengths`; `notes` counts words of confidence.
+
+    Parallel edges add up: equal triples of no passage all get the sum of their weights. `notes` counts
+    those beyond the first.
+    """
     n_words = sum(statement.has_word_of_confidence for statement in statements)
     if n_words:
         notes["relations whose confidence is a word, of confidence 1"] += n_words
-    strengths = filled_strengths(
-        [s.strength for s in statements], [s.weight for s in statements], notes
-    )
+    weights = _summed_weights(statements, notes)
+    strengths = filled_strengths([s.strength for s in statements], weights, notes)
     pairs = zip(statements, strengths, strict=True)
     return tuple(
         replace(statement.triple, strength=strength) for statement, strength in pairs
     )
+
+
+def _summed_weights(
+    statements: Sequence[Statement], notes: Counter[str]
+) -> list[float | None]:
+    """(n,) the weight of each statement; if some are repeated, the sum over its repetitions.
+
+    A statement without a weight then counts 1. Those of a passage or with a strength keep their weight.
+    """
+    keys = [
+        s.triple if s.strength is None and not s.triple.passage_id else None
+        for s in statements
+    ]
+    counts = Counter(key for key in keys if key is not None)
+    n_repeated = counts.total() - len(counts)
+    if n_repeated == 0:
+        return [s.weight for s in statements]
+    notes["parallel edges, their weights added up"] += n_repeated
+    sums: defaultdict[object, float] = defaultdict(float)
+    for key, statement in zip(keys, statements, strict=True):
+        sums[key] += 1.0 if statement.weight is None else statement.weight
+    return [
+        statement.weight if key is None else sums[key]
+        for key, statement in zip(keys, statements, strict=True)
+    ]
 
 
 def triple_record(value: object) -> Record | None:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar, NoReturn
 from xml.etree import ElementTree
 
 from kg2rag.extraction import Extraction
-from kg2rag.extraction.importers import FileSource
+from kg2rag.extraction.importers import FileSource, noting_encodings
 from kg2rag.extraction.importers.field_names import folded
 from kg2rag.extraction.importers.headless_tables import first_cells
 from kg2rag.extraction.importers.json_graph import (
@@ -40,12 +40,8 @@ from kg2rag.extraction.importers.node_tables import (
 )
 from kg2rag.extraction.importers.rdf import FORMATS as RDF_FORMATS
 from kg2rag.extraction.importers.rdf import is_linked_data, read_rdf
-from kg2rag.text.records import (
-    DataError,
-    decode,
-    quote,
-    reading,
-)
+from kg2rag.text.decoding import decode
+from kg2rag.text.records import DataError, quote, reading
 from kg2rag.types import Corpus
 
 if TYPE_CHECKING:
@@ -53,6 +49,7 @@ if TYPE_CHECKING:
 
 # Of GraphML's keys.
 _TYPES = frozenset({"boolean", "int", "long", "float", "double", "string"})
+_DECLARED_ENCODING = re.compile(rb"<\?xml[^>]*?encoding\s*=\s*[\"']([\w.:-]+)")
 _GEXF = "http://www.gexf.net/1.2draft"
 """The namespace as networkx knows it; Gephi's releases write others."""
 
@@ -88,6 +85,7 @@ class GraphFile(FileSource):
             else {"path": self.path, "nodes": nodes}
         )
 
+    @noting_encodings
     def extract(self, corpus: Corpus) -> Extraction:
         """The edges as triples, the nodes as entities, in the file's order.
 
@@ -223,13 +221,16 @@ def read_gml(file: Path) -> nx.Graph:
 
 def _xml(file: Path) -> ElementTree.Element:
     """The root of an XML file; DataError: it is no XML, or has a document type."""
+    data = file.read_bytes()
+    declared = _DECLARED_ENCODING.match(data)
+    text = decode(data, file, declared[1].decode() if declared else "")
     try:
         parser = ElementTree.XMLParser(target=_WithoutDoctype())  # noqa: S314  # no entities
-        return ElementTree.parse(file, parser).getroot()  # noqa: S314
+        parser.feed(text)
+        return parser.close()
     except ElementTree.ParseError as error:
         raise DataError(f"{file}: no XML ({error}).") from None
-    # of ours below, or an encoding that is unknown or of several bytes
-    except (LookupError, ValueError) as error:
+    except ValueError as error:  # of ours below
         raise DataError(f"{file}: {error}") from None
 
 

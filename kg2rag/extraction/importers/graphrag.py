@@ -26,7 +26,13 @@ from pathlib import Path
 from typing import ClassVar
 
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.extraction.importers import FileSource, Row, nearest_file, unquoted
+from kg2rag.extraction.importers import (
+    FileSource,
+    Row,
+    nearest_file,
+    noting_encodings,
+    unquoted,
+)
 from kg2rag.extraction.importers.exported import ChunkMap, Relation, extraction_of
 from kg2rag.extraction.importers.graph_files import read_graphml
 from kg2rag.text.records import (
@@ -91,6 +97,7 @@ class LightRAG(FileSource):
             str(number): file for number, file in enumerate(files) if file.is_file()
         }
 
+    @noting_encodings
     def extract(self, corpus: Corpus) -> Extraction:
         """The edges as triples, and the nodes as entities with mentions, in the file's order.
 
@@ -197,6 +204,7 @@ class MicrosoftGraphRAG(FileSource):
             files[table] = old if is_old else existing(new, "GraphRAG's output folder")
         return files
 
+    @noting_encodings
     def extract(self, corpus: Corpus) -> Extraction:
         """Relationships as triples, entities with their mentions, in the tables' order.
 

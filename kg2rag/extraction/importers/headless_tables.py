@@ -18,7 +18,8 @@ from typing import Literal
 
 from kg2rag.extraction.importers.field_names import FIELDS, columns_of
 from kg2rag.extraction.importers.strengths import number_of
-from kg2rag.text.records import Record, decode, delimiter_of, parse_json
+from kg2rag.text.decoding import decode
+from kg2rag.text.records import Record, delimiter_of, first_line, parse_json
 
 COMPARED_ROWS = 10_000
 """Rows in which a cell of the first line is looked for."""
@@ -90,10 +91,7 @@ def rows_without_header(file: Path) -> Rows:
 
 def first_cells(file: Path) -> list[str]:
     """The cells of the first line of a table; [] for an empty one."""
-    with file.open("rb") as stream:
-        line = stream.readline()
-    text = line.decode("utf-8", "replace").removeprefix("\ufeff")
-    return next(_cells([text], delimiter_of(file)), [])
+    return next(_cells([first_line(file)], delimiter_of(file)), [])
 
 
 def _cells(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:

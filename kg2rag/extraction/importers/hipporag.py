@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from kg2rag.extraction import Extraction, Mention, TripleTexts
-from kg2rag.extraction.importers import FileSource
+from kg2rag.extraction.importers import FileSource, noting_encodings
 from kg2rag.extraction.importers.exported import ChunkMap
 from kg2rag.extraction.importers.json_graph import read_json_values
 from kg2rag.text.records import DataError, read_json, text, wrong
@@ -35,6 +35,7 @@ class HippoRAGOpenIE(FileSource):
     kind: ClassVar[str] = "openie"
     wanted: ClassVar[str] = "HippoRAG's openie_results_*.json"
 
+    @noting_encodings
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples and entities of the file, in its order.
 

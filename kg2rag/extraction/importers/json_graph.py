@@ -22,7 +22,8 @@ from kg2rag.extraction.importers.field_names import (
     words_joined,
 )
 from kg2rag.extraction.importers.json_dialects import with_nodes_and_edges
-from kg2rag.text.records import DataError, Record, decode, parse_json, quote, reading
+from kg2rag.text.decoding import decode
+from kg2rag.text.records import DataError, Record, parse_json, quote, reading
 
 if TYPE_CHECKING:
     import networkx as nx

@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg2rag.extraction.importers.strengths import number_of
-from kg2rag.text.records import DataError, decode, quote, reading
+from kg2rag.text.decoding import decode
+from kg2rag.text.records import DataError, quote, reading
 
 if TYPE_CHECKING:
     import networkx as nx

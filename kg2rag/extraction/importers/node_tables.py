@@ -22,10 +22,10 @@ from kg2rag.extraction.importers.json_graph import (
     has_ends,
     read_json_values,
 )
+from kg2rag.text.decoding import decode
 from kg2rag.text.records import (
     DataError,
     Record,
-    decode,
     delimiter_of,
     read_delimited,
     read_parquet,

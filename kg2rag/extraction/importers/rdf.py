@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote
 
 from kg2rag.extraction.importers.json_graph import NOTES
-from kg2rag.text.records import DataError, decode, parse_json, reading
+from kg2rag.text.decoding import decode
+from kg2rag.text.records import DataError, parse_json, reading
 
 if TYPE_CHECKING:
     import networkx as nx

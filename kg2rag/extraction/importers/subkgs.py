@@ -37,7 +37,7 @@ from typing import ClassVar
 from pydantic import NonNegativeInt, TypeAdapter, ValidationError
 
 from kg2rag.extraction import Extraction, TripleTexts
-from kg2rag.extraction.importers import FileSource
+from kg2rag.extraction.importers import FileSource, noting_encodings
 from kg2rag.text.normalisation import normalise
 from kg2rag.text.records import DataError, read_jsonl, text, wrong
 from kg2rag.types import Corpus, Triple
@@ -198,6 +198,7 @@ class KG2RAGSubgraphs(FileSource):
     kind: ClassVar[str] = "subkgs-3"
     wanted: ClassVar[str] = "KG2RAG's sub-graphs as JSON Lines (subkgs.jsonl)"
 
+    @noting_encodings
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples of the corpus's titles, for paragraphs together, for sentences one by one.
 

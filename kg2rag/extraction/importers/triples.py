@@ -14,7 +14,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from kg2rag.extraction import Entity, Extraction
-from kg2rag.extraction.importers import Row, Statement, triple_record, triples_of
+from kg2rag.extraction.importers import (
+    Row,
+    Statement,
+    noting_encodings,
+    triple_record,
+    triples_of,
+)
 from kg2rag.extraction.importers.cypher_columns import query_ends
 from kg2rag.extraction.importers.field_names import FIELDS, columns_of
 from kg2rag.extraction.importers.headless_tables import headless_rows
@@ -102,6 +108,7 @@ class TriplesFile:
         ).hexdigest()
         return file_fingerprint("triples-7", files, {"rows": rows})
 
+    @noting_encodings
     def extract(self, corpus: Corpus) -> Extraction:
         """The triples whose passages the corpus has, in the file's order, and the entities at their ends.
 

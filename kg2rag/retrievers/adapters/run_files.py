@@ -15,9 +15,9 @@ from typing import Any
 import pandas as pd
 
 from kg2rag.retrievers.adapters import trec
+from kg2rag.text.decoding import decode
 from kg2rag.text.records import (
     DataError,
-    decode,
     delimited_rows,
     parse_json,
     parse_parquet,

@@ -24,7 +24,8 @@ from urllib.parse import quote, unquote
 import numpy as np
 from numpy.typing import NDArray
 
-from kg2rag.text.records import DataError, decode
+from kg2rag.text.decoding import decode
+from kg2rag.text.records import DataError
 from kg2rag.text.records import quote as quoted
 from kg2rag.types import Ranking
 

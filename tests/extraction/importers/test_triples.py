@@ -307,3 +307,16 @@ def test_of_entities_of_one_name_the_first_with_a_type_counts_else_the_last(
     ]
     found = TriplesFile(written(tmp_path, *rows)).extract(CORPUS)
     assert found.entities == (Entity("a", description="a1"), Entity("b", "town", "b"))
+
+
+def test_parallel_edges_of_no_passage_add_up(tmp_path: Path) -> None:
+    """Like Gephi: a row without a weight counts 1, so that Ann and Bob have 3, Bob and Cid 1."""
+    file = tmp_path / "edges.csv"
+    rows = [("Ann", "Bob")] * 3 + [("Bob", "Cid")]
+    pd.DataFrame(rows, columns=["Source", "Target"]).to_csv(file, index=False)
+    extraction = TriplesFile(file, needs_passages=False).extract(
+        Corpus.from_passages([Passage("p", "Ann")])
+    )
+    # 10 ln(1 + weight) / ln(1 + 3)
+    assert [triple.strength for triple in extraction.triples] == [10.0] * 3 + [5.0]
+    assert extraction.notes["parallel edges, their weights added up"] == 2

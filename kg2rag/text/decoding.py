@@ -8,9 +8,20 @@ from __future__ import annotations
 
 import codecs
 import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from typing import NamedTuple
 
-from kg2rag.text.records import DataError
+
+class DataError(ValueError):
+    """Invalid data.
+
+    The message names file, record and field, quotes the value, and states the allowed values.
+    """
+
 
 _MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -25,11 +36,14 @@ MAX_GUESSES = 5
 """Guesses of chardet among which one is chosen."""
 _FEW_BYTES = 20
 """Non-ASCII bytes up to which only encodings of the web are guessed: fewer do not tell others apart."""
+_NOT_ASCII = re.compile(rb"[\x80-\xff]")
 _SEVEN_BITS = ("iso-2022", "hz", "utf-7")
 """Encodings whose bytes are ASCII, and so valid UTF-8."""
 _CONTROLS = re.compile("[\x80-\x84\x86-\x9f]")
 """Control characters that no text has: letters of Windows or of a Macintosh, read as ISO 8859."""
 _UNPRINTABLE = re.compile("[\x01-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
+_GUESSES: ContextVar[dict[str, str] | None] = ContextVar("guesses", default=None)
+"""File -> guess of its encoding, within `guessed_encodings`."""
 NO_TEXT = "its bytes are no text in any encoding: another kind of file?"
 
 
@@ -38,6 +52,40 @@ class Decoded(NamedTuple):
 
     text: str
     remark: str = ""
+
+
+@contextmanager
+def guessed_encodings() -> Iterator[Counter[str]]:
+    """A block that reads files: afterwards, the number of files by the guess of their encoding."""
+    guesses: dict[str, str] = {}
+    notes: Counter[str] = Counter()
+    token = _GUESSES.set(guesses)
+    try:
+        yield notes
+    finally:
+        _GUESSES.reset(token)
+        notes.update(f"files, {guess}" for guess in guesses.values())
+
+
+def decode(data: bytes, where: object, declared: str = "") -> str:
+    """The text of a file: UTF-8 exactly as it is, other encodings by `decode_text`.
+
+    A guess goes to `guessed_encodings`, or is a warning. DataError: the bytes are no text.
+    """
+    is_utf16 = b"\0" in data[:2] and data.count(b"\0") > len(data) / 4
+    if not is_utf16:
+        with suppress(UnicodeDecodeError):
+            return data.decode("utf-8-sig")
+    try:
+        text, remark = decode_text(data, declared)
+    except DataError as error:
+        raise DataError(f"{where}: {error}") from None
+    guesses = _GUESSES.get()
+    if remark and guesses is None:
+        warnings.warn(f"{where}: {remark}.", stacklevel=2)
+    elif remark and guesses is not None:
+        guesses[str(where)] = remark
+    return text
 
 
 def decode_text(data: bytes, declared: str = "") -> Decoded:
@@ -49,7 +97,7 @@ def decode_text(data: bytes, declared: str = "") -> Decoded:
     """
     for mark, encoding in _MARKS:
         if data.startswith(mark):
-            return Decoded(_with_line_feeds(data.decode(encoding, "replace")))
+            return _decode_marked(data, encoding)
     texts = (
         _decode_strictly(data, encoding) for encoding in _encodings(data, declared)
     )
@@ -61,6 +109,16 @@ def decode_text(data: bytes, declared: str = "") -> Decoded:
     if len(_UNPRINTABLE.findall(sample)) > len(sample) / 100:
         raise DataError(NO_TEXT)
     return decoded
+
+
+def _decode_marked(data: bytes, encoding: str) -> Decoded:
+    """The text of a file that begins with a byte order mark; a remark counts damaged characters."""
+    try:
+        return Decoded(_with_line_feeds(data.decode(encoding)))
+    except UnicodeDecodeError:
+        text = _with_line_feeds(data.decode(encoding, "replace"))
+    count = text.count("\ufffd")
+    return Decoded(text, f"encoding: {encoding} with {count} damaged characters")
 
 
 def _encodings(data: bytes, declared: str) -> list[str]:
@@ -96,12 +154,21 @@ def _guess(data: bytes, declared: str) -> Decoded:
             f"encoding guessed: UTF-8 with {damaged} damaged characters",
         )
     # chardet trusts a declaration, which was found wrong.
-    sample = data[:SAMPLE_BYTES].replace(declared.encode(), b"")
+    sample = _sample(data).replace(declared.encode(), b"")
     for encoding in _likely_encodings(sample, of_the_web=damaged <= _FEW_BYTES)[:1]:
         text = data.decode(encoding, "replace")
         if text[:SAMPLE_BYTES].count("\0") <= len(text[:SAMPLE_BYTES]) // 100:
             return Decoded(_with_line_feeds(text), f"encoding guessed: {encoding}")
     raise DataError(NO_TEXT)
+
+
+def _sample(data: bytes) -> bytes:
+    """The first `SAMPLE_BYTES` bytes, or those before and after the first that is not ASCII."""
+    first = _NOT_ASCII.search(data)
+    if first is None or first.start() < SAMPLE_BYTES:
+        return data[:SAMPLE_BYTES]
+    start = data.rfind(b"\n", 0, first.start()) + 1
+    return data[start : start + SAMPLE_BYTES]
 
 
 def _likely_encodings(sample: bytes, *, of_the_web: bool) -> list[str]:
