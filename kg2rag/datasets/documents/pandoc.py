@@ -42,6 +42,8 @@ _NOT_TEXT = _XML | {"rtf"}
 _READ_TWICE = frozenset(("dokuwiki", "latex", "rtf"))
 """Formats whose words are counted in the text that pandoc reads."""
 _LABEL = re.compile(r"(?m)^[ \t]*\.\. _`?([^:`\n]+)`?:[ \t]*$")
+_BRACES = r"(?:\{(?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]*+\})*+\}){0,300}+\})"
+"""A group of LaTeX in a line, nested up to three deep."""
 _MARKUP = {
     "rst": re.compile(
         r"(?m)^[ \t]*\.\. (?:code|code-block|sourcecode|highlight|include|literalinclude|image|figure)::[^\n]*|"
@@ -53,8 +55,10 @@ _MARKUP = {
     ),
     "latex": re.compile(
         r"(?<!\\)%[^\n]*|\\(?:href|hypertarget|hyperlink)\{[^{}]{0,500}\}|"
+        rf"\\begin\{{(?:tabular|longtable|array|table|figure|tab\w+|wrap\w+)\*?\}}(?:\[[^\]\n]{{0,300}}+\]|{_BRACES})*|"
+        rf"\\multi(?:column|row)(?:\[[^\]\n]{{0,99}}+\])?{_BRACES}(?:\[[^\]\n]{{0,99}}+\])?{_BRACES}|"
         r"\\(?:begin|end|label|ref|eqref|pageref|cite\w*|input|include\w*|bibliography\w*|usepackage|"
-        r"documentclass|vspace|hspace)\*?(?:\[[^\]\n]{0,300}+\])*(?:\{[^{}\n]{0,300}+\})?|\\[a-zA-Z]+\*?"
+        r"documentclass|vspace|hspace)(?![a-zA-Z])\*?(?:\[[^\]\n]{0,300}+\])*(?:\{[^{}\n]{0,300}+\})?|\\[a-zA-Z]+\*?"
     ),
     "org": re.compile(
         r"(?m)^[ \t]*#\+\w+:?[^\n]*|^[ \t]*:[\w-]+:[^\n]*|\[\[[^\]\n]{0,300}+\](?=\[)"

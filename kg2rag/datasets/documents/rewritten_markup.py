@@ -108,6 +108,13 @@ REWRITTEN: Mapping[str, Sequence[tuple[re.Pattern[str], Replacement]]] = {
         (re.compile(r"\\(?:only|onslide|uncover|visible|mode)<[^<>\n]*>(?=\{)"), " "),
         (re.compile(r"(\\[a-zA-Z]+)<[\d+,. -]+>"), r"\1 "),
         (re.compile(r"(\\begin\{column\})\{[^{}\n]*\}"), r"\1"),
+        # pandoc takes a rule under some columns for the next cell.
+        (
+            re.compile(
+                r"\\(?:cmidrule|cline)[ \t]*(?:\([^()\n]*\)|\[[^\[\]\n]*\])*\{[^{}\n]*\}"
+            ),
+            " ",
+        ),
     ),
     # Tags of plugins, and cells that go on from the row above.
     "dokuwiki": (

@@ -93,3 +93,41 @@ def test_marks_that_no_reader_knows_are_told_unless_they_are_few_or_code(read):
     assert "3" in remarks["a.txt"]
     assert "[[Harbour]]" in remarks["a.txt"]
     assert (remarks["b.txt"], remarks["c.md"]) == ("", "")
+
+
+TABLE = r"""
+\begin{document}
+\section{Fares}
+\begin{table}[ht]
+\begin{tabular}{l|r@{\hspace{2pt}}p{3cm}}
+\toprule
+Season & \multicolumn{2}{c}{Crowns} \\
+\cmidrule(lr){2-3}
+\multirow{2}{*}{Winter} & 9 & adults \\
+ & 4 & children \\
+\bottomrule
+\end{tabular}
+\end{table}
+\begin{longtable}{ll}
+Ship & Kind \\ \hline \endhead
+Halina & ferry \\
+\end{longtable}
+\end{document}
+"""
+
+
+def test_a_table_of_latex_has_its_cells_and_no_lost_words(read):
+    documents = read({"a.tex": TABLE})
+    text = "\n".join(passage.text for passage in documents.corpus)
+    assert "Season | Crowns" in text
+    assert "Winter | 9 | adults" in text
+    assert "2-3" not in text
+    assert documents.report["lost"].sum() == 0
+
+
+def test_the_number_of_a_note_is_no_code(read):
+    page = "# Setup\n\n``` yaml\nplugins:\n  - search # (1)!\n```\n\n1.  Turns on the search.\n"
+    documents = read({"a.md": page})
+    [passage] = documents.corpus
+    assert passage.text == "plugins:\n  - search\n\nTurns on the search."
+    assert documents.report["lost"].sum() == 0
