@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from html import unescape
+from html import escape, unescape
 from itertools import chain, islice
 from typing import Any
 
@@ -19,7 +19,6 @@ from kg2rag.datasets.documents.blocks import (
     one_line,
     plain_document,
 )
-from kg2rag.datasets.documents.confluence_storage import storage_as_html
 from kg2rag.datasets.documents.contents_headings import without_contents
 from kg2rag.datasets.documents.merged_cells import repeat_merged_cells
 from kg2rag.datasets.documents.page_navigation import (
@@ -81,6 +80,40 @@ _SAVED_PAGE = """
 """XPath of the body of a page that Google Docs or LibreOffice saved."""
 MOVED_WORDS = 50
 """Most words of a page that only leads to another."""
+_STORAGE_FORMAT = (
+    (
+        re.compile(
+            r"(?s)<ac:plain-text-body>\s*<!\[CDATA\[(.*?)\]\]>\s*</ac:plain-text-body>"
+        ),
+        lambda match: f"<pre>{escape(match[1])}</pre>",
+    ),
+    (re.compile(r"(?s)<!\[CDATA\[(.*?)\]\]>"), lambda match: escape(match[1])),
+    (
+        re.compile(
+            r"""(?s)<ac:parameter\b[^<>]*\bac:name="(?:title|key)"[^<>]*>([^<]*)</ac:parameter>"""
+        ),
+        r" <b>\1</b> ",
+    ),
+    (
+        re.compile(
+            r"(?s)<ac:(parameter|task-id|task-uuid|task-status)\b[^<>]*(?<!/)>.*?</ac:\1>|"
+            r"<ac:placeholder\b.*?</ac:placeholder>"
+        ),
+        "",
+    ),
+    (
+        re.compile(
+            r"""<ac:link\b[^<>]*>\s*<ri:page\b[^<>]*\bri:content-title="([^"]*)"[^<>]*>\s*"""
+            r"""(?:</ri:page>\s*)?</ac:link>"""
+        ),
+        r"\1",
+    ),
+    (re.compile(r"<(/?)ac:task>"), r"<\1li>"),
+)
+"""The storage format of Confluence: (pattern, HTML) of code, titles of macros, words of links and tasks.
+
+Parameters of macros and ids of tasks are no text.
+"""
 
 
 def read_html(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
@@ -92,7 +125,7 @@ def read_html(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
 
 def page_document(page: str, remark: str = "") -> FileDocument:
     """The document of a page given as text; one that nests too deeply is read as plain text."""
-    page = storage_as_html(page)
+    page = _storage_as_html(page)
     source = visible_text(page)
     try:
         return _page_document(page, source, remark)
@@ -115,7 +148,7 @@ def visible_text(page: str) -> str:
 
     It is the second reading against which lost words are counted.
     """
-    shown = _NOT_SHOWN.sub(" ", storage_as_html(page))
+    shown = _NOT_SHOWN.sub(" ", _storage_as_html(page))
     return unescape(_TAG.sub(" ", shown))
 
 
@@ -304,3 +337,12 @@ def _links(element: Any) -> tuple[Link, ...]:
         for anchor in element.iter("a")
         if anchor.get("href")
     )
+
+
+def _storage_as_html(page: str) -> str:
+    """A page in the storage format of Confluence as HTML; any other page as it is."""
+    if "<ac:" not in page:
+        return page
+    for pattern, replacement in _STORAGE_FORMAT:
+        page = pattern.sub(replacement, page)
+    return page

@@ -32,7 +32,7 @@ _BREADCRUMBS = re.compile(_BREADCRUMB_NAME, re.IGNORECASE)
 _NAVIGATION_NAME = re.compile(
     rf"{_BREADCRUMB_NAME}|{_PREFIX_OF_NAME}(?:toc|table-?of-?contents|pagination)|"
     rf"{_PREFIX_OF_NAME}nav(?:bar|igation|header|footer|path|panel|links)?|(?:top|sub|bottom)Nav|"
-    "sphinxsidebar|toc-macro|toctree-wrapper|page-metadata|xdocLastModification",
+    "toc-macro|toctree-wrapper|page-metadata|xdocLastModification",
     re.IGNORECASE,
 )
 """Classes and ids of navigation, and of lines that say who changed a page."""
@@ -47,8 +47,8 @@ _FURNITURE_TAGS = frozenset(
     "footer noscript select textarea iframe dialog en-crypt".split()
 )
 _FURNITURE_CLASSES = frozenset(
-    """linenos lineno gutter footnote-ref fnanchor sdfootnoteanc sdendnoteanc _idFootnoteLink mw-editsection
-    printfooter hideme jp-InputPrompt jp-OutputPrompt input_prompt output_prompt pg-boilerplate""".split()
+    """linenos lineno gutter _idFootnoteLink mw-editsection printfooter hideme jp-InputPrompt jp-OutputPrompt
+    input_prompt output_prompt pg-boilerplate""".split()
 )
 _KINDS_OF_NOTES = frozenset(
     """abstract attention bug caution danger error example failure hint important info note question quote seealso
