@@ -91,6 +91,12 @@ def paragraphs(text: str) -> Iterator[Block]:
     return (Block(part.strip()) for part in re.split(r"\n\s*\n", text) if part.strip())
 
 
+def titled_blocks(title: str, texts: Iterable[str]) -> list[Block]:
+    """A heading of level 1 and paragraphs, without empty ones."""
+    blocks = [Block(title, 1), *map(Block, texts)]
+    return [block for block in blocks if block.text]
+
+
 def plain_document(text: str, remark: str = "") -> FileDocument:
     """The document of a plain text."""
     return FileDocument(list(paragraphs(text)), source=text, remark=remark)

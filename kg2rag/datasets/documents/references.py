@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
-from kg2rag.datasets.documents.blocks import Block, FileDocument, one_line
+from kg2rag.datasets.documents.blocks import FileDocument, one_line, titled_blocks
 from kg2rag.datasets.documents.pandoc import converted
 from kg2rag.text.decoding import decode_text
 from kg2rag.text.records import DataError, parse_json
@@ -106,7 +106,7 @@ def _tagged_document(fields: Fields, number: int, remark: str) -> FileDocument:
     if id_tag:
         key = fields[id_tag][0]
     return FileDocument(
-        [block for block in (Block(title, 1), *map(Block, lines)) if block.text],
+        titled_blocks(title, lines),
         title=title,
         key=key,
         source=_values_of(fields, fields),
@@ -152,9 +152,8 @@ def _bibtex_document(entry: Mapping[str, Any], remark: str) -> FileDocument:
     title = _without_tags(entry.get("title", ""))
     lines = [", ".join(_people(entry)), _date(entry)]
     lines += [_without_tags(entry.get(field, "")) for field in _TEXT_FIELDS]
-    blocks = [Block(title, 1), *map(Block, lines)]
     return FileDocument(
-        [block for block in blocks if block.text],
+        titled_blocks(title, lines),
         title=title,
         key=str(entry.get("id", title)),
         source="\n".join([title, *lines]),

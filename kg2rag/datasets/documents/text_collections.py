@@ -12,10 +12,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from kg2rag.datasets.documents.blocks import (
-    Block,
     FileDocument,
     one_line,
     plain_document,
+    titled_blocks,
 )
 from kg2rag.datasets.documents.html import visible_text
 
@@ -61,9 +61,8 @@ def _smart_document(number: str, body: str, remark: str) -> FileDocument:
     if title and text.startswith(title):
         text = text.removeprefix(title).strip()
         left_out.append(title)
-    blocks = [Block(title, 1), *map(Block, [*values, text])]
     return FileDocument(
-        [block for block in blocks if block.text],
+        titled_blocks(title, [*values, text]),
         title=title,
         key=number,
         source="\n".join(fields.values()),
