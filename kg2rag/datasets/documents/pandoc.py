@@ -39,7 +39,7 @@ _PAGE_OPTIONS = (
 _XML = frozenset(("fb2", "opml", "docbook", "jats"))
 _NOT_TEXT = _XML | {"rtf"}
 """Formats that are not read as plain text if pandoc fails."""
-_READ_TWICE = frozenset(("dokuwiki", "latex", "rtf"))
+_READ_TWICE = frozenset(("dokuwiki", "latex", "mediawiki", "rtf"))
 """Formats whose words are counted in the text that pandoc reads."""
 _LABEL = re.compile(r"(?m)^[ \t]*\.\. _`?([^:`\n]+)`?:[ \t]*$")
 _BRACES = r"(?:\{(?:[^{}\n]|\{(?:[^{}\n]|\{[^{}\n]*+\})*+\}){0,300}+\})"

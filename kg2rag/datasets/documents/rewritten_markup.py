@@ -66,6 +66,40 @@ def _frame(match: re.Match[str]) -> str:
     return "\n\n".join([rf"\begin{{frame}}{title}", match[2] or "", ""])
 
 
+def _arguments(template: str) -> list[str]:
+    """The parts of a template of MediaWiki behind its name; links may have a bar, too."""
+    return [part.strip() for part in _BAR.split(template)[1:]]
+
+
+def _words_of_template(match: re.Match[str]) -> str:
+    """The unnamed arguments of a template within a line, such as those of `{{circa|1930}}`."""
+    arguments = _arguments(match[0].strip("{}"))
+    return " ".join(part for part in arguments if "=" not in part)
+
+
+def _lines_of_template(match: re.Match[str]) -> str:
+    """The named arguments of a template of several lines as paragraphs `name: value`, without pictures.
+
+    A template with fewer than two of them is returned as it is.
+    """
+    pairs = [part.partition("=") for part in _arguments(match[0][2:-2])]
+    fields = {name.strip(): " ".join(value.split()) for name, _, value in pairs}
+    lines = [
+        f"{name.replace('_', ' ')}: {value}"
+        for name, value in fields.items()
+        if value and not _PICTURE.fullmatch(value)
+    ]
+    if len(lines) < 2:
+        return match[0]
+    return "\n\n" + "\n\n".join(lines) + "\n\n"
+
+
+_BAR = re.compile(r"\|(?![^\[\]]*\]\])")
+_PICTURE = re.compile(r"(?i)[^\n]+\.(?:jpe?g|png|gif|svg|tiff?|webp)")
+_WORDS_AS_TEMPLATE = re.compile(
+    r"(?m)(?:(?<=[ \t(=|'\"“„«/–—])|^(?=\{\{[^{}\n]+\}\}[^\n]*\w))\{\{[^{}|\n]+\|[^{}\n]*\}\}"
+)
+"""A template that stands as a word in a line; a citation follows a word without a blank."""
 OPTIONS_OF_RST = re.compile(
     r"(?m)^[ \t]*\.\. (?>[^\n]*?::)[^\n]*+((?:\n[ \t]+:[\w-]+:[^\n]*(?:\n[ \t]+[^\s:][^\n]*)*)+)"
 )
@@ -114,6 +148,17 @@ REWRITTEN: Mapping[str, Sequence[tuple[re.Pattern[str], Replacement]]] = {
                 r"\\(?:cmidrule|cline)[ \t]*(?:\([^()\n]*\)|\[[^\[\]\n]*\])*\{[^{}\n]*\}"
             ),
             " ",
+        ),
+    ),
+    # pandoc drops templates: words in a line, of templates in templates, too, and the fields of an infobox.
+    "mediawiki": (
+        (_WORDS_AS_TEMPLATE, _words_of_template),
+        (_WORDS_AS_TEMPLATE, _words_of_template),
+        (
+            re.compile(
+                r"(?m)^\{\{[^{}|\n]+\n?[ \t]*\|(?:[^{}]|\{\{(?:[^{}]|\{\{[^{}]*+\}\})*+\}\})*+\}\}"
+            ),
+            _lines_of_template,
         ),
     ),
     # Tags of plugins, and cells that go on from the row above.

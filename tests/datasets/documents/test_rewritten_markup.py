@@ -131,3 +131,27 @@ def test_the_number_of_a_note_is_no_code(read):
     [passage] = documents.corpus
     assert passage.text == "plugins:\n  - search\n\nTurns on the search."
     assert documents.report["lost"].sum() == 0
+
+
+INFOBOX = """{{Infobox ship
+| name = MS Halina
+| image = Halina at pier.jpg
+| builder = [[Yard (Danzig)|Danzig Yard]]
+| launched = {{start date|1931|5|2}}
+| owner =
+}}
+The '''Halina''' is a ferry.{{sfn|Lund|2010}} She was built in {{circa|1930}}.
+{{Reflist|30em}}
+"""
+
+
+def test_the_fields_of_an_infobox_and_the_words_of_templates_are_text(read):
+    documents = read({"a.mediawiki": INFOBOX})
+    [passage] = documents.corpus
+    assert passage.text.split("\n\n") == [
+        "name: MS Halina",
+        "builder: Danzig Yard",
+        "launched: 1931 5 2",
+        "The Halina is a ferry. She was built in 1930.",
+    ]
+    assert documents.report["lost"].sum() == len("sfn Lund 2010 Reflist 30em".split())
