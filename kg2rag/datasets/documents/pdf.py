@@ -12,12 +12,8 @@ from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, join_remarks, one_line
 from kg2rag.datasets.documents.contents_headings import contents_headings, line_key
-from kg2rag.datasets.documents.pdf_outline import (
-    RIGHT_TO_LEFT,
-    Outline,
-    outline_of,
-    text_in_order,
-)
+from kg2rag.datasets.documents.pdf_letters import page_text
+from kg2rag.datasets.documents.pdf_outline import Outline, outline_of
 from kg2rag.datasets.documents.running_heads import (
     SENTENCE_END,
     body_rows,
@@ -71,9 +67,9 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     import pypdfium2
 
     with pypdfium2.PdfDocument(data) as document:
-        pages = [page.get_textpage() for page in document]
+        pages = [page_text(page.get_textpage()) for page in document]
         texts = [
-            _UNSHOWN.sub("", _HYPHEN.sub(_kept_hyphen, _page_text(page))).strip("\n")
+            _UNSHOWN.sub("", _HYPHEN.sub(_kept_hyphen, page.text)).strip("\n")
             for page in pages
         ]
         kind_of_form = document.get_formtype()
@@ -109,21 +105,6 @@ def _kept_hyphen(hyphen: re.Match[str]) -> str:
         return f"{hyphen[1]} "
     is_compound = hyphen.string[hyphen.start() - 1].islower() and following[0].isupper()
     return hyphen[1] if is_compound else ""
-
-
-def _page_text(page: Any) -> str:
-    """The text of a page, by its letters or by its area.
-
-    pdfium returns both: the text by area joins the lines behind a hyphenated one, and the text by
-    letters may lack some at its end.
-    """
-    text = text_in_order(page)
-    if RIGHT_TO_LEFT.search(text):
-        return text
-    text_of_area: str = page.get_text_bounded()
-    if line_key(text) == line_key(text_of_area):
-        return text
-    return text_of_area
 
 
 def _remark_on_empty_pages(texts: Sequence[str]) -> str:

@@ -6,10 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from ctypes import create_string_buffer
-from functools import partial
 from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.contents_headings import contents_headings, line_key
+from kg2rag.datasets.documents.pdf_letters import PageText
 from kg2rag.text.scripts import SYLLABLES
 
 Outline = Mapping[tuple[int, str], int]
@@ -18,23 +18,6 @@ Outline = Mapping[tuple[int, str], int]
 _BOLD = re.compile(r"(?i)bold|black|heavy|medi|bx\d")
 _NUMBERED = re.compile(r"(?:\d+|[A-Z](?=\.\d))((?:\.\d+)*)\.?\s+[^\W\d]")
 _WORD = re.compile(rf"[^\W\d_]{{3}}|[{SYLLABLES}]{{2}}")
-RIGHT_TO_LEFT = re.compile("[\u0591-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
-
-
-def text_in_order(page: Any) -> str:
-    """The text of a page by its letters, in reading order.
-
-    pdfium returns the letters of words from right to left in visual order.
-    """
-    text: str = page.get_text_range()
-    return RIGHT_TO_LEFT.sub(partial(_in_reading_order, page), text)
-
-
-def _in_reading_order(page: Any, word: re.Match[str]) -> str:
-    """A word of a page from right to left, reversed if its first letter stands left of its last."""
-    left_of_first = page.get_charbox(word.start())[0]
-    left_of_last = page.get_charbox(word.end() - 1)[0]
-    return word[0][::-1] if left_of_first < left_of_last else word[0]
 
 
 def _bookmarks(document: Any) -> dict[tuple[int, str], int]:
@@ -49,13 +32,15 @@ def _bookmarks(document: Any) -> dict[tuple[int, str], int]:
     return outline
 
 
-def outline_of(document: Any, pages: Sequence[Any]) -> tuple[Outline, Container[int]]:
+def outline_of(
+    document: Any, pages: Sequence[PageText]
+) -> tuple[Outline, Container[int]]:
     """The outline of a PDF, and the levels whose entries are lines instead of whole headings.
 
     The title by its letters stands above the bookmarks that lack it. Without bookmarks, all
     headings are recognised by their letters.
 
-    pages : the text pages of the document.
+    pages : the pages of the document.
     """
     bookmarks = _bookmarks(document)
     lines, usual = _styled_lines(pages)
@@ -110,7 +95,7 @@ class _StyledLine(NamedTuple):
     is_bold: bool
 
 
-def _styled_lines(pages: Sequence[Any]) -> tuple[list[_StyledLine], float]:
+def _styled_lines(pages: Sequence[PageText]) -> tuple[list[_StyledLine], float]:
     """The lines that contain a word, and the usual size, that of most letters, in points."""
     from pypdfium2 import raw
 
@@ -120,12 +105,14 @@ def _styled_lines(pages: Sequence[Any]) -> tuple[list[_StyledLine], float]:
     lines = list[_StyledLine]()
     for number, page in enumerate(pages):
         start = 0
-        for line in text_in_order(page).split("\r\n"):
+        text_page = page.text_page.raw
+        for line in page.text.split("\r\n"):
             first = start + len(line) - len(line.lstrip())
+            letter = page.letters[first] if first < len(page.letters) else 0
             start += len(line) + 2
-            raw.FPDFText_GetMatrix(page.raw, first, matrix)
-            raw.FPDFText_GetFontInfo(page.raw, first, font, len(font), None)
-            size = round(raw.FPDFText_GetFontSize(page.raw, first) * abs(matrix.d), 1)
+            raw.FPDFText_GetMatrix(text_page, letter, matrix)
+            raw.FPDFText_GetFontInfo(text_page, letter, font, len(font), None)
+            size = round(raw.FPDFText_GetFontSize(text_page, letter) * abs(matrix.d), 1)
             letters[size] += len(line)
             if _WORD.search(line):
                 is_bold = bool(_BOLD.search(font.value.decode("latin-1")))

@@ -47,3 +47,25 @@ def test_lines_that_are_one_heading_of_the_outline_are_joined():
 def test_a_word_that_a_pdf_divides_at_the_end_of_a_line_is_one_word(read):
     documents = read({"a.pdf": pdf_of(["The harbour is ope-", "ned at noon by Ida."])})
     assert "opened at noon" in documents.corpus[0].text
+
+
+@pytest.mark.parametrize(
+    ("line", "text"),
+    [
+        (r"Die Br) Tj [-111(\310)444(ucke)] TJ (.", "Die Br\u00fccke."),
+        (
+            r"Caf) Tj [-111(\302)444(e)] TJ ( und Gar) Tj [(c)416(\313)83(on)] TJ (.",
+            "Caf\u00e9 und Gar\u00e7on.",
+        ),
+        # As pdflatex writes capitals: the accent is raised, and comes as a line's end.
+        (
+            r") Tj 3 Ts [-194(\310)527] TJ 0 Ts (Ubung und Spiel.",
+            "\u00dcbung und Spiel.",
+        ),
+        (r"Der Pfad ist ~/texmf.", "Der Pfad ist ~/texmf."),
+    ],
+)
+def test_an_accent_that_is_drawn_apart_is_part_of_its_letter(read, line, text):
+    data = read({"a.pdf": pdf_of([line])})
+    assert data.corpus[0].text == text
+    assert list(data.report["lost"]) == [0]
