@@ -19,7 +19,7 @@ from typing import Annotated, Any
 from pydantic import AliasChoices, Field
 
 from kg2rag.datasets.reading import (
-    FROM_JSON,
+    PARSED,
     Files,
     Identifier,
     Record,
@@ -62,7 +62,7 @@ class Document(Record):
     id: Identifier
     title: str = ""
     text: str | None = Field(validation_alias=AliasChoices("text", "contents"))
-    metadata: Annotated[dict[str, Any], FROM_JSON] = Field(default_factory=dict)
+    metadata: Annotated[dict[str, Any], PARSED] = Field(default_factory=dict)
 
 
 class BeirQuery(Record):

@@ -10,9 +10,9 @@ from typing import Annotated, Any
 from pydantic import Field, StrictInt
 
 from kg2rag.datasets.gold import GoldIndex, GoldTarget
+from kg2rag.datasets.printed_values import parsed_literal
 from kg2rag.datasets.question_columns import (
     flattened,
-    parsed_literal,
     question_records,
 )
 from kg2rag.datasets.reading import Record, Text, check

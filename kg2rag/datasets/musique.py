@@ -18,7 +18,7 @@ from kg2rag.datasets.pool import Pool, Schema, pooled
 from kg2rag.datasets.reading import (
     AS_LIST,
     AS_RECORDS,
-    FROM_JSON,
+    PARSED,
     Identifier,
     Record,
     Text,
@@ -53,7 +53,7 @@ class MusiqueRecord(Record):
     answer: Annotated[list[Text], AS_LIST] = Field(
         validation_alias=AliasChoices("answer", "reference", "obj"), min_length=1
     )
-    answer_aliases: Annotated[list[str], FROM_JSON] = Field(
+    answer_aliases: Annotated[list[str], PARSED] = Field(
         default_factory=list,
         validation_alias=AliasChoices("answer_aliases", "possible_answers"),
     )

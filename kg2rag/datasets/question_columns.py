@@ -14,7 +14,7 @@ from itertools import chain
 from typing import Any
 
 from kg2rag.datasets.gold import GoldIndex
-from kg2rag.text.registry import read_value
+from kg2rag.datasets.printed_values import parsed_literal
 from kg2rag.types.coerce_corpus import (
     QUESTION_AND_ANSWER,
     distinct_columns,
@@ -29,7 +29,9 @@ CONTEXTS = (
     *("context", "passage", "paragraph", "chunk", "evidence", "excerpt", "snippet"),
     *("source_text", "chunk_text", "document"),
 )
-"""Names of a column with the text from which a question and its answer are."""
+"""Names of a column with the text, or a list of texts, from which a question and its answer are."""
+RESPONSES = ("answer", "response", "actual_output")
+"""Names of a column with the answer of a system; a column `contexts` beside it holds what it retrieved."""
 QUESTION: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "qid", "query_id", "question_id", "q_id", "query-id"),
     "text": (*QUESTION_AND_ANSWER["question"], "user_input", "input", "prompt", "text"),
@@ -68,8 +70,6 @@ MAX_GRADE = 10
 """Highest number that is a grade."""
 _NUMBER = re.compile(r"\W*\d+\W*$")
 """The number of a column, and the signs around it."""
-_NUMPY_GAP = re.compile(r"(?<=[^\s\[,])(['\"])\s+(['\"])(?=[^\s\],])")
-"""The gap between two texts of a list that numpy printed: ['a' 'b']."""
 
 
 def question_records(
@@ -198,20 +198,25 @@ def _column_of_texts(
 ) -> list[str]:
     """The first column of `CONTEXTS` with texts only, at least half of them in passages; or none."""
     columns = distinct_columns(rows)
-    for column in fields_of_columns(columns, {name: (name,) for name in CONTEXTS}):
-        cells = [row[column] for row in rows if column in row]
-        if column in taken or not all(map(_is_prose, cells)):
+    names = list(CONTEXTS)
+    if not fields_of_columns(columns, {name: (name,) for name in RESPONSES}):
+        names.append("contexts")
+    for column in fields_of_columns(columns, {name: (name,) for name in names}):
+        cells = [_texts_in(row[column]) for row in rows if column in row]
+        if column in taken or not all(cells):
             continue
-        targets = index.find_all(cells)
-        n_found = sum(targets[cell] is not None for cell in cells)
-        if n_found >= len(cells) / 2 and all(map(index.is_text, cells)):
+        texts = list(chain.from_iterable(cells))
+        targets = index.find_all(texts)
+        n_found = sum(targets[text] is not None for text in texts)
+        if n_found >= len(texts) / 2 and all(map(index.is_text, texts)):
             return [column]
     return []
 
 
-def _is_prose(cell: object) -> bool:
-    """Whether a cell is a text, and no list or mapping that was printed."""
-    return isinstance(cell, str) and isinstance(parsed_literal(cell), str)
+def _texts_in(cell: object) -> list[str]:
+    """The texts in a cell, which is one text or a list of texts; [] for any other cell."""
+    pieces = flattened(parsed_literal(cell))
+    return pieces if all(isinstance(piece, str) for piece in pieces) else []
 
 
 def _fields_of(columns: Sequence[str]) -> dict[str, str]:
@@ -368,15 +373,6 @@ def _joined_gold(first: Any, second: Any) -> Any:
         }
         return {**first, **second, **grades}
     return [*flattened(parsed_literal(first)), *flattened(parsed_literal(second))]
-
-
-def parsed_literal(value: object) -> object:
-    """The list or mapping in a text that JSON, Python or numpy printed; any other value itself."""
-    if not isinstance(value, str) or not re.fullmatch(
-        r"\s*(\[.*\]|\{.*\})\s*", value, re.DOTALL
-    ):
-        return value
-    return read_value(_NUMPY_GAP.sub(r"\1,\2", value.strip()))
 
 
 def flattened(gold: object) -> list[Any]:

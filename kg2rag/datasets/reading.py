@@ -28,6 +28,7 @@ from pydantic import (
 
 from kg2rag.datasets.hub_viewer import viewer_rows
 from kg2rag.text.decoding import decode
+from kg2rag.datasets.printed_values import parsed_column
 from kg2rag.text.records import (
     DataError,
     delimiter_of,
@@ -53,19 +54,12 @@ IdText = Annotated[Text, BeforeValidator(_id_as_text)]
 Identifier = Annotated[IdText, Field(validation_alias=AliasChoices("_id", "id"))]
 
 
-def from_json(value: Any) -> Any:
-    """The list or object in a text of JSON; any other value itself."""
-    if isinstance(value, str) and value[:1] in ("[", "{"):
-        return parse_json(value, "a column of JSON")
-    return value
-
-
 def _as_rows_of_columns(value: Any) -> Any:
     """Columns of the hub's tables as a list of records; any other value itself.
 
     `{"title": ["a", "b"], "idx": [0, 1]}` becomes `[{"title": "a", "idx": 0}, …]`.
     """
-    value = from_json(value)
+    value = parsed_column(value)
     if not isinstance(value, dict) or not all(
         isinstance(column, list) for column in value.values()
     ):
@@ -109,11 +103,11 @@ def _members(row: Mapping[str, Any], fields: Sequence[str]) -> tuple[Any, ...]:
 
 def _as_list(value: Any) -> Any:
     """A list that may be given as JSON; any other text becomes its only member."""
-    value = from_json(value)
+    value = parsed_column(value)
     return [value] if isinstance(value, str) else value
 
 
-FROM_JSON = BeforeValidator(from_json)
+PARSED = BeforeValidator(parsed_column)
 AS_LIST = BeforeValidator(_as_list)
 """Validator of a field that is a text in some sets and a list of texts in others."""
 AS_RECORDS = BeforeValidator(_as_rows_of_columns)

@@ -18,7 +18,7 @@ from kg2rag.datasets.bundled import read_questions
 from kg2rag.datasets.hotpotqa import FACTS, HotpotRecord, question_over_contexts
 from kg2rag.datasets.pool import Pool, Schema, pooled
 from kg2rag.datasets.reading import (
-    FROM_JSON,
+    PARSED,
     Fact,
     Files,
     Identifier,
@@ -52,7 +52,7 @@ class TitledRecord(Record):
     answer: Text
     type: str = ""
     evidences: Annotated[list[Fact], EVIDENCES] = Field(default_factory=list)
-    gold_titles: Annotated[list[Text], FROM_JSON] = Field(min_length=1)
+    gold_titles: Annotated[list[Text], PARSED] = Field(min_length=1)
     supporting_facts: Annotated[list[SentenceName] | None, FACTS] = None
     gold_status: str = ""
 

@@ -165,6 +165,15 @@ def test_the_shapes_of_other_libraries(questions):
     assert set(question.gold) <= {"a.pdf", "a.pdf#0"}
 
 
+def test_contexts_are_gold_unless_a_system_answered_from_them():
+    row = {"question": "What does the crossing cost?", "contexts": [FARES[:60]]}
+    [question] = kg2rag.from_frames(CORPUS, [row]).questions
+    assert dict(question.gold) == {"sub/fare.md#1": 1}
+    data = kg2rag.from_frames(CORPUS, [row | {"answer": "Nine crowns."}])
+    assert not data.questions
+    assert len(data.unjudged) == 1
+
+
 def test_ids_with_texts_are_questions_without_gold():
     data = kg2rag.from_frames(CORPUS, {"q1": "Who waits at the pier?"})
     assert [query.text for query in data.unjudged] == ["Who waits at the pier?"]

@@ -68,6 +68,11 @@ def write_csv(path, records):
             writer.writerow(cells)
 
 
+def write_printed_csv(path, records):
+    """As the library of the hub and pandas write tables with arrays in cells."""
+    datasets.Dataset.from_list(records).to_pandas().to_csv(path, index=False)
+
+
 def write_parquet(path, records):
     datasets.Dataset.from_list(records).to_parquet(path)
 
@@ -89,6 +94,7 @@ SHAPES = [
     (write_json_lines, "set.jsonl"),
     (write_json_lines, "set.json"),
     (write_csv, "set.csv"),
+    (write_printed_csv, "set.csv"),
     (write_parquet, "set.parquet"),
     (write_folder, "set"),
     (write_folder_of_splits, "set"),
@@ -114,6 +120,14 @@ def test_hotpotqa_of_the_hub_is_read(tmp_path, write, name, columns):
     }
     write(path, [record, record | {"id": "i"}])
     assert dict(kg2rag.load("hotpotqa", path=path).questions[0].gold) == GOLD
+
+
+def test_an_array_that_numpy_shortened_is_refused(tmp_path):
+    n_titles = 1_001
+    context = {"title": ["Halina"] * n_titles, "sentences": [["A ferry."]] * n_titles}
+    write_printed_csv(tmp_path / "set.csv", [HOTPOT | {"context": context}])
+    with pytest.raises(ValueError, match=r"context.*shortened"):
+        kg2rag.load("hotpotqa", path=tmp_path / "set.csv")
 
 
 def test_a_clone_of_the_repository_of_the_hub_is_read(tmp_path):
