@@ -68,6 +68,10 @@ _SCORE_COLUMN = re.compile(r"(?:\b|_)(?:score|point|label)s?\b", re.IGNORECASE)
 """The name of a column of grades if these differ for one question, or are 0 and 1."""
 MAX_GRADE = 10
 """Highest number that is a grade."""
+_FIELD_OF_OBJECT = re.compile(
+    r"(?:fields|inputs?|metadata|(?:expected_|reference_)?outputs?)[._/](\w+)|(\w+)\.responses"
+)
+"""A column such as `input_question` and `metadata_source` (Phoenix), or `answer.responses` (Argilla)."""
 _NUMBER = re.compile(r"\W*\d+\W*$")
 """The number of a column, and the signs around it."""
 
@@ -83,6 +87,7 @@ def question_records(
         _with_unfolded_answers(row)
         for row in records(source, where, {"id": QUESTION["id"]})
     ]
+    rows = _renamed(rows, _names_within_objects(distinct_columns(rows)))
     field_of = _fields_of(distinct_columns(rows))
     grades = _column_of_grades(rows, field_of)
     pairs = _fields_of([name for name in distinct_columns(rows) if name != grades])
@@ -94,6 +99,20 @@ def question_records(
     field_of = _fields_of(distinct_columns(rows))
     are_numbered = all(row["id"] == number for number, row in enumerate(rows))
     return _joined_rows(_renamed(rows, field_of), notes, by_text=are_numbered)
+
+
+def _names_within_objects(columns: Sequence[str]) -> dict[str, str]:
+    """Column -> the name of its field, for columns that tools made of the fields of objects.
+
+    A name that is a column itself, or that of an id, is left out.
+    """
+    names = dict[str, str]()
+    for column in columns:
+        match = _FIELD_OF_OBJECT.fullmatch(column)
+        name = match[1] or match[2] if match else ""
+        if name and name not in (*columns, *names.values(), *QUESTION["id"]):
+            names[column] = name
+    return names
 
 
 def _graded_pairs(

@@ -532,6 +532,43 @@ EXPORTS = {
             }
         ]
     },
+    "argilla.json": [
+        {
+            "id": "r1",
+            "fields": {"question": "When?"},
+            "metadata": {"source": "ferry.md"},
+            "suggestions": {"answer": {"value": "Seven.", "agent": None}},
+            "responses": {"answer": [{"value": "Six.", "user_id": "5f8d"}]},
+            "status": "completed",
+        }
+    ],
+    "argilla_flat.jsonl": {
+        "id": "r1",
+        "question": "When?",
+        "source": "ferry.md",
+        "answer.responses": ["Six."],
+        "answer.responses.users": ["5f8d"],
+        "answer.suggestion": "Seven.",
+    },
+    "phoenix.json": {
+        "data": {
+            "dataset_id": "D1",
+            "examples": [
+                {
+                    "id": "E1",
+                    "input": {"question": "When?"},
+                    "output": {"answer": "Six."},
+                    "metadata": {"source": "ferry.md"},
+                }
+            ],
+        }
+    },
+    "phoenix_columns.jsonl": {
+        "example_id": "E1",
+        "input_question": "When?",
+        "output_answer": "Six.",
+        "metadata_source": "ferry.md",
+    },
     "labelstudio.json": [
         {
             "id": 1,

@@ -40,6 +40,20 @@ _SPEAKER_LINE = re.compile(
 """A line of a transcript (Otter, Teams, Rev): `Ida Berg  0:42`, `Speaker 1 (00:42):`."""
 _LEVELS = frozenset("CRITICAL DEBUG ERROR FATAL INFO NOTICE TRACE WARN WARNING".split())
 _OF_PROGRAM = re.compile(r"\u200e[^\n]*|(?m:^|(?<=\s))<[^<>\n]{3,60}>\s*$")
+_DELETED = frozenset(
+    (
+        *("this message was deleted", "you deleted this message"),
+        *("diese nachricht wurde gelöscht", "du hast diese nachricht gelöscht"),
+        *("ce message a été supprimé", "vous avez supprimé ce message"),
+        *("se eliminó este mensaje", "eliminaste este mensaje"),
+        *("esta mensagem foi apagada", "mensagem apagada", "você apagou esta mensagem"),
+        *("questo messaggio è stato eliminato", "hai eliminato questo messaggio"),
+        *("dit bericht is verwijderd", "ta wiadomość została usunięta"),
+        *("данное сообщение удалено", "вы удалили данное сообщение"),
+        *("bu mesaj silindi", "bu mesajı sildiniz", "यह मैसेज हटा दिया गया है"),
+    )
+)
+"""What WhatsApp for Android writes, without a mark, in place of a deleted message."""
 _DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]")
 NAME_FILES = ("users.json", "channels.json", "groups.json")
 """Files of an export with the names of ids."""
@@ -74,6 +88,9 @@ def chat_document(text: str, remark: str = "") -> FileDocument | None:
     for message in messages:
         left_out.append(message.stamp)
         shown = _DIRECTIONS.sub("", _OF_PROGRAM.sub("", message.text)).strip()
+        if shown.rstrip(".").casefold() in _DELETED:
+            left_out.append(shown)
+            shown = ""
         left_out += _OF_PROGRAM.findall(message.text)
         if not message.name or not shown:
             left_out += [message.name, shown]

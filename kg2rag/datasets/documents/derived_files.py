@@ -28,7 +28,7 @@ _RULES = (
         r"(?:annotated|classes|files|hierarchy|inherits|namespaces|graph_legend|doxygen_crawl|"
         r"pages|topics|modules|examples|concepts)\.html|"
         r"(?:functions|globals|namespacemembers)(?:_\w+)?\.html|dir_[0-9a-f]{32}(?:_dep)?\.html|"
-        r".*_source\.html|.*-members\.html|search/.*\.html",
+        r".*_source\.html|.*-members\.html|search/.*\.html|.*\.dot",
         _SITE,
     ),
     # Javadoc

@@ -139,6 +139,11 @@ def nested_questions(
         if _first_name(value, QUESTION_COLUMNS):
             yield fields
             return
+        inner = [item for item in value.values() if isinstance(item, Mapping)]
+        asks = [item for item in inner if _first_name(item, QUESTION_COLUMNS)]
+        if len(asks) == 1:  # its answer and source are in the other objects
+            yield {**(inherited or {}), **_flat_fields(value)}
+            return
         inherited = {
             name: item
             for name, item in fields.items()
