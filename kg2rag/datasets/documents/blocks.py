@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any, NamedTuple
 
 from kg2rag.text.scripts import words
@@ -132,13 +133,16 @@ def lost_words(source: Sequence[str], texts: Iterable[str]) -> list[str]:
     A word that is more frequent in the source than in the texts is named where it occurs last.
     """
     source_counts = Counter(source)
-    text_counts = Counter(word for text in texts for word in words(text))
+    text_counts = Counter(chain.from_iterable(map(words, texts)))
+    rare_words = source_counts - text_counts
+    if not rare_words:
+        return []
     # The words of texts that markup divides in the source.
     joined_words = text_counts - source_counts
     n_found: Counter[str] = Counter()
     lost = []
     for index, word in enumerate(source):
-        if source_counts[word] <= text_counts[word] or len(word) > LONGEST_WORD:
+        if word not in rare_words or len(word) > LONGEST_WORD:
             continue
         if _is_part_of_word(source, index, joined_words):
             continue

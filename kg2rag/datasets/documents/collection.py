@@ -188,17 +188,22 @@ def _first_rare(titles: Sequence[str], n_documents: Mapping[str, int]) -> str:
 
 def _select_sentences(rows: list[PassageRow]) -> None:
     """Set `sentences`, the text for extraction: headings of one document, and uncommon sentences."""
-    sentences = {
-        (row["doc_id"], without_numbers(text))
-        for row in rows
-        for text in row["sentences"]
-    }
-    n_documents = Counter(text for _, text in sentences)
-    for row, headings in zip(rows, _extracted_headings(rows), strict=True):
+    forms = [list(map(without_numbers, row["sentences"])) for row in rows]
+    n_documents = Counter(
+        form
+        for _, form in {
+            (row["doc_id"], form)
+            for row, row_forms in zip(rows, forms, strict=True)
+            for form in row_forms
+        }
+    )
+    for row, row_forms, headings in zip(
+        rows, forms, _extracted_headings(rows), strict=True
+    ):
         prose = [
             text
-            for text in row["sentences"]
-            if n_documents[without_numbers(text)] < COMMON
+            for text, form in zip(row["sentences"], row_forms, strict=True)
+            if n_documents[form] < COMMON
         ]
         row["sentences"] = [*_names_of(row), *headings, *prose] or [""]
 

@@ -23,7 +23,7 @@ from kg2rag.datasets.documents.contents_headings import without_contents
 from kg2rag.datasets.documents.merged_cells import repeat_merged_cells
 from kg2rag.datasets.documents.page_navigation import (
     HEADINGS,
-    is_breadcrumbs,
+    breadcrumbs_of,
     main_part,
     navigation_of,
     remove_navigation,
@@ -186,7 +186,7 @@ def _shorten_titles(root: Any) -> list[str]:
 
     Returns the name for each heading that it was taken from.
     """
-    breadcrumbs = islice(filter(is_breadcrumbs, root.iter()), 1)
+    breadcrumbs = islice(breadcrumbs_of(root), 1)
     parts = [part for path in breadcrumbs for part in path.iterdescendants("a", "li")]
     site = one_line(text_of(parts[0])) if parts else ""
     if not site:

@@ -8,7 +8,7 @@ within a form, a header or a template is read. A `footer` without such a heading
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
@@ -36,6 +36,9 @@ _NAVIGATION_NAME = re.compile(
     re.IGNORECASE,
 )
 """Classes and ids of navigation, and of lines that say who changed a page."""
+_NAMED = "descendant::*[@class or @id]"
+"""XPath of the elements with a class or an id."""
+_MAY_BE_NAVIGATION = "descendant::*[self::nav or @role or @class or @id or a/@rel]"
 _NEIGHBOURS = frozenset("prev previous next up".split())
 LINE_WORDS = 30
 """Most words of a line of links to neighbouring pages."""
@@ -118,7 +121,7 @@ def text_outside(body: Any, main: Any) -> str:
 
 def navigation_of(body: Any) -> frozenset[Any]:
     """The elements that are navigation."""
-    return frozenset(filter(_is_navigation, body.iterdescendants()))
+    return frozenset(filter(_is_navigation, body.xpath(_MAY_BE_NAVIGATION)))
 
 
 def remove_navigation(
@@ -164,9 +167,11 @@ def _leads_to_neighbour(element: Any) -> bool:
     return element.tag == "a" and element.get("rel") in _NEIGHBOURS
 
 
-def is_breadcrumbs(element: Any) -> bool:
-    """Whether an element is the path to a page within its site, by its class or id."""
-    return any(map(_BREADCRUMBS.fullmatch, _names(element)))
+def breadcrumbs_of(root: Any) -> Iterator[Any]:
+    """The elements that are the path to a page within its site, by their class or id."""
+    for element in root.xpath(_NAMED):
+        if any(map(_BREADCRUMBS.fullmatch, _names(element))):
+            yield element
 
 
 def _is_note_mark(element: Any) -> bool:

@@ -85,7 +85,13 @@ class Splitter:
         return rows
 
     def _divide(self, blocks: Sequence[Block]) -> list[tuple[Block, int]]:
-        """Blocks no longer than a passage, each with its number of tokens."""
+        """Blocks no longer than a passage, each with its number of tokens.
+
+        No text has more tokens than bytes, so blocks that have few enough bytes are not counted.
+        """
+        sizes = [len(block.text.encode("utf-8", "replace")) for block in blocks]
+        if sum(sizes) <= self.tokens:
+            return list(zip(blocks, sizes, strict=True))
         is_long = [len(block.text) > DIVIDED_CHARACTERS for block in blocks]
         counts = self.count(
             [
