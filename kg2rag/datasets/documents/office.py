@@ -7,7 +7,7 @@ titles and derived headings; pandoc loses text boxes.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
@@ -35,13 +35,18 @@ from kg2rag.datasets.documents.office_elements import (
     word_contents,
 )
 from kg2rag.datasets.documents.word_headings import (
+    HIGHEST_HEADING,
+    below_title,
     level_of_name,
     levels_by_format,
     remark_on_headings,
     word_levels,
 )
+from kg2rag.text.scripts import words
 
 _SLIDE_TITLES = ("title", "ctrTitle")
+
+_OPENDOCUMENT_PROPERTIES = "meta.xml"
 
 _DRAWINGS = ("chart", "diagramData")
 """Kinds of relations to the charts and diagrams of a page."""
@@ -67,6 +72,9 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     root = archive.xml(main)
     levels = word_levels(styles)
     by_format = levels_by_format(root, levels, styles)
+    title = _declared_title(archive, map(all_text, named(root, "p")))
+    if not title and 1 not in by_format.values():
+        levels = below_title(levels, named(root, "p"))
     walker = Walker(
         lambda paragraph: levels(paragraph) or by_format.get(paragraph, 0),
         {
@@ -89,9 +97,29 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
         replace(
             document,
             blocks=blocks,
+            title=title,
             left_out="\n".join([document.left_out, *left_out, *contents]),
         )
     ]
+
+
+def _declared_title(archive: Archive, texts: Iterable[str]) -> str:
+    """The title in the properties of a file; "" if its text lacks a word of it.
+
+    Such a title is left from another file, of which this one is a copy, or says how it was made.
+    """
+    parts = [
+        part
+        for kind, part in archive.relations("").values()
+        if kind == "core-properties"
+    ]
+    for part in [*parts, _OPENDOCUMENT_PROPERTIES]:
+        if part in archive.names:
+            titles = list(named(archive.xml(part), "title"))
+            title = one_line("".join(map(_itertext, titles)))
+            text_words = {word for text in texts for word in words(text)}
+            return title if text_words.issuperset(words(title)) else ""
+    return ""
 
 
 def _inserted_document(archive: Archive, relations: Relations) -> FileDocument:
@@ -225,14 +253,25 @@ def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noq
     objects = [
         archive.xml(part) for part in archive.names if part.endswith("/content.xml")
     ]
-    return [opendocument_document(archive.xml("content.xml"), objects)]
+    root = archive.xml("content.xml")
+    title = _declared_title(archive, root.itertext())
+    return [replace(opendocument_document(root, objects, title), title=title)]
 
 
-def opendocument_document(root: Any, objects: Sequence[Any] = ()) -> FileDocument:
-    """The document of the contents of an OpenDocument file, and of its embedded objects."""
+def opendocument_document(
+    root: Any, objects: Sequence[Any] = (), title: str = ""
+) -> FileDocument:
+    """The document of the contents of an OpenDocument file, and of its embedded objects.
+
+    title : the title in its properties.
+    """
     titles = _title_styles(root)
+
+    def levels(paragraph: Any) -> int:
+        return _opendocument_level(paragraph, titles)
+
     walker = Walker(
-        lambda paragraph: _opendocument_level(paragraph, titles),
+        levels if title else below_title(levels, named(root, "p", "h")),
         {},
         is_opendocument_index,
     )
@@ -277,15 +316,16 @@ def _itertext(element: Any) -> str:
 
 
 def _opendocument_level(paragraph: Any, titles: set[str]) -> int:
-    """The heading level of a paragraph of OpenDocument; 0 for none.
+    """The heading level of a paragraph of OpenDocument: 1 of titles, else from 2; 0 for none.
 
     titles : names of the styles of titles.
     """
     style = attribute(paragraph, "style-name")
     if local_name(paragraph) == "h":
         level = attribute(paragraph, "outline-level")
-        return int(level) if level.isdigit() and level != "0" else 1
+        return HIGHEST_HEADING - 1 + max(1, int(level) if level.isdigit() else 1)
     if style in titles or level_of_name(style) == 1:
         return 1
     frames = paragraph.iterancestors("{*}frame")
-    return 2 if any(attribute(frame, "class") == "title" for frame in frames) else 0
+    is_title = any(attribute(frame, "class") == "title" for frame in frames)
+    return HIGHEST_HEADING + 1 if is_title else 0

@@ -8,7 +8,15 @@ paragraph is the title if no other has its format.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Container,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -18,7 +26,9 @@ from kg2rag.datasets.documents.running_heads import SENTENCE_END
 
 Levels = Callable[[Any], int]
 """A paragraph's element -> its level as a heading; 0 for none."""
-_LEVEL_OF_NAME = {"title": 1, **{f"heading{level}": level for level in range(1, 10)}}
+_LEVEL_OF_NAME = {"title": 1, **{f"heading{n}": n + 1 for n in range(1, 10)}}
+HIGHEST_HEADING = 2
+"""The level of "heading 1"; 1 is that of the title."""
 _MAX_STYLES = 20  # longest chain of styles based on each other
 _SIZE = 20
 """Size of letters that no style gives, in half points."""
@@ -29,7 +39,7 @@ TITLE_PARAGRAPHS = 3
 
 
 def word_levels(styles: Mapping[str, Any]) -> Levels:
-    """The function that returns the heading level of a paragraph of Word.
+    """The function that returns the heading level of a paragraph of Word: 1 of titles, else from 2.
 
     The level is the paragraph's outline level, or that of its style or of the style's base.
 
@@ -69,16 +79,16 @@ def _style_id(element: Any, path: str = "{*}pPr/{*}pStyle") -> str:
 
 
 def _outline_level(element: Any) -> int:
-    """The outline level below an element, from 1; 0 for none, and for Word's level of body text."""
+    """The level by the outline level below an element; 0 for none, and for Word's level of body text."""
     for outline in named(element, "outlineLvl"):
         value = attribute(outline, "val")
         if value.isdigit() and int(value) < 9:
-            return int(value) + 1
+            return int(value) + HIGHEST_HEADING
     return 0
 
 
 def level_of_name(name: str) -> int:
-    """The level of a style by its name, 1 for "Title" and 2 for "heading 2"; 0 for other names."""
+    """The level of a style by its name, 1 for "Title" and 2 for "heading 1"; 0 for other names."""
     return _LEVEL_OF_NAME.get(name.casefold().replace(" ", "").replace("_20_", ""), 0)
 
 
@@ -103,17 +113,43 @@ def levels_by_format(
 ) -> dict[Any, int]:
     """Element of each paragraph that is a heading by its format -> its level, 1 for the title.
 
-    There is none in a file with headings by their styles, and no title beside one by its style.
+    A file with headings by their styles has none below these, but below those of the highest level;
+    it has a title by its format above the first of them, if none is a title by its style.
 
     levels : the levels by style.
     """
-    by_style = set(map(levels, named(root, "p")))
-    if max(by_style, default=0) > 1:
+    paragraphs = list(named(root, "p"))
+    by_style = {
+        paragraph: levels(paragraph) for paragraph in paragraphs if levels(paragraph)
+    }
+    if not by_style:
+        return _levels_by_format(root, styles, {})
+    lowest = max(by_style.values())
+    may_have_headings = lowest <= HIGHEST_HEADING
+    has_title = _has_title(by_style.values())
+    if has_title and not may_have_headings:
         return {}
-    level_of = _levels_by_format(root, styles)
-    if 1 not in by_style:
-        return level_of
-    return {paragraph: level for paragraph, level in level_of.items() if level > 1}
+    above = paragraphs[: paragraphs.index(next(iter(by_style)))]
+    result = dict[Any, int]()
+    for paragraph, level in _levels_by_format(root, styles, by_style).items():
+        if level > 1 and may_have_headings:
+            result[paragraph] = level + lowest - 1
+        elif level == 1 and paragraph in above and not has_title:
+            result[paragraph] = level
+    return result
+
+
+def _has_title(levels: Iterable[int]) -> bool:
+    """Whether the first of some levels by style is of a title, or of the only heading of the highest level."""
+    first, *others = levels
+    return first < min(others, default=first + 1)
+
+
+def below_title(levels: Levels, paragraphs: Iterable[Any]) -> Levels:
+    """The levels of headings below a title, of level 1; without a title, they are a level higher."""
+    if any(levels(paragraph) == 1 for paragraph in paragraphs):
+        return levels
+    return lambda paragraph: max(0, levels(paragraph) - 1)
 
 
 def remark_on_headings(by_format: Mapping[Any, int]) -> str:
@@ -125,19 +161,26 @@ def remark_on_headings(by_format: Mapping[Any, int]) -> str:
     )
 
 
-def _levels_by_format(root: Any, styles: Mapping[str, Any]) -> dict[Any, int]:
-    """Element of each paragraph that looks like a heading -> its level, 1 for the title."""
+def _levels_by_format(
+    root: Any, styles: Mapping[str, Any], by_style: Container[Any]
+) -> dict[Any, int]:
+    """Element of each paragraph that looks like a heading -> its level, 1 for the title.
+
+    by_style : the elements of headings by their styles, which are no others by their format.
+    """
     lines = list(_lines(root, styles))
     usual = _usual_letters(lines)
     candidates = dict.fromkeys(line for line in lines if _stands_out(line, usual))
-    counts = Counter(line.format for line in candidates)
-    level_of = _levels_of_formats(lines, candidates, counts)
+    title = _title(lines, candidates, Counter(line.format for line in candidates))
+    others = [line for line in candidates if line.element not in by_style]
+    level_of = _levels_of_formats(
+        lines, candidates, Counter(line.format for line in others)
+    )
     levels = {
         line.element: level_of[line.format]
-        for line in candidates
+        for line in others
         if line.format in level_of
     }
-    title = _title(lines, candidates, counts)
     if title:
         levels[title.element] = 1
     return levels

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
+
 import pytest
 from file_makers import W, docx_of, paragraph
 
@@ -100,3 +103,72 @@ def test_a_typed_table_of_contents_is_left_out(read):
         "第二章 小艇\nBoats pay a half of that fee.",
     ]
     assert documents.report.loc[0, "lost"] == 0
+
+
+def style_of(id_, name, *, outline="", size=0):
+    level = f'<w:pPr><w:outlineLvl w:val="{outline}"/></w:pPr>' if outline else ""
+    letters = f'<w:rPr><w:sz w:val="{size}"/></w:rPr>' if size else ""
+    return f'<w:style w:type="paragraph" w:styleId="{id_}"><w:name w:val="{name}"/>{level}{letters}</w:style>'
+
+
+# As converters write a German file: the name of the title's style is no English one.
+STYLES = (
+    style_of("Titel", "Titel", size=52)
+    + style_of("T", "Title")
+    + style_of("K1", "Überschrift 1", outline="0", size=28)
+    + style_of("K2", "Überschrift 2", outline="1", size=26)
+)
+CHAPTERS = (
+    paragraph("Schiffe", "K1")
+    + RULES[0]
+    + paragraph("Boote", "K1")
+    + paragraph("Ruderboote", "K2")
+    + RULES[1]
+)
+
+
+def declared(title):
+    """The properties of a file with its title, and the relation to them."""
+    names = "http://schemas.openxmlformats.org/package/2006"
+    return {
+        "docProps/core.xml": f'<p xmlns:dc="http://purl.org/dc/elements/1.1/"><dc:title>{title}</dc:title></p>',
+        "_rels/.rels": f'<Relationships xmlns="{names}/relationships"><Relationship Id="a" Target="docProps/core.xml" '
+        f'Type="{names}/relationships/metadata/core-properties"/></Relationships>',
+    }
+
+
+def with_parts(data, parts):
+    """A Word file with further parts."""
+    sink = io.BytesIO(data)
+    with zipfile.ZipFile(sink, "a") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return sink.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("first", "title_in_properties", "title", "text"),
+    [
+        (paragraph("Hafenordnung", "Titel"), "", "Hafenordnung", ""),
+        (
+            paragraph("Der Hafen") + paragraph("Ordnung", "T"),
+            "",
+            "Ordnung",
+            "Der Hafen",
+        ),
+        (paragraph("Der Hafen"), "Schiffe im Hafen", "Schiffe im Hafen", "Der Hafen"),
+        (paragraph("Der Hafen"), "Rechnung", "a", "Der Hafen"),
+    ],
+    ids=["by format", "below a letterhead", "in properties", "of another file"],
+)
+def test_the_title_above_headings_by_styles(
+    read, first, title_in_properties, title, text
+):
+    sheet = f'<w:styles xmlns:w="{W}">{STYLES}</w:styles>'
+    body = first + CHAPTERS + (paragraph("Schluss im Hafen.") if text else "")
+    data = with_parts(docx_of(body, styles=sheet), declared(title_in_properties))
+    corpus = read({"a.docx": data}).corpus
+    assert {passage.title for passage in corpus} == {title}
+    headings = [passage.metadata.get("headings") for passage in corpus]
+    assert headings[-2:] == [["Schiffe"], ["Boote", "Ruderboote"]]
+    assert [passage.text for passage in corpus][:-2] == [text] * bool(text)
