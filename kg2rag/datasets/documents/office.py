@@ -106,7 +106,7 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
 def _declared_title(archive: Archive, texts: Iterable[str]) -> str:
     """The title in the properties of a file; "" if its text lacks a word of it.
 
-    Such a title is left from another file, of which this one is a copy, or says how it was made.
+    Such a title is left from another file, from which this one was made.
     """
     parts = [
         part
