@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kg2rag.datasets.documents.entries import FileEntry
-from kg2rag.datasets.documents.excerpts import remove_excerpts
+from kg2rag.datasets.documents.excerpts import remove_excerpts, remove_lists
 from kg2rag.datasets.documents.furniture import remove_furniture
 from kg2rag.datasets.documents.links import resolve_links
 from kg2rag.datasets.documents.near_duplicates import near_duplicates
@@ -118,6 +118,7 @@ def collect(
     import pandas as pd
 
     n_repeated = remove_furniture(entries)
+    remove_lists(entries)
     n_excerpts = remove_excerpts(entries)
     rows = [row for entry in entries.values() for row in entry.rows]
     notes = Counter(entry.reason for entry in entries.values() if entry.reason)

@@ -29,7 +29,7 @@ LONGEST = 50
 """Words of a block above which it is text."""
 ENDINGS = frozenset(".html .htm .xhtml .mhtml .mht .md .markdown .mdx".split())
 """Endings of the files that are pages."""
-_WRITTEN = frozenset(".md .markdown .mdx".split())
+WRITTEN = frozenset(".md .markdown .mdx".split())
 """Endings of pages that people write, so that a section such as "License" is content."""
 _BETWEEN_BLOCKS = "\n\n"
 _FIELD = re.compile(r"\w[\w ]{0,30}: \S")
@@ -66,7 +66,7 @@ def remove_furniture(entries: Mapping[str, FileEntry]) -> int:
             continue
         parts = list(_parts_of(rows, repeated))
         indexes = set(_furniture_of(parts))
-        if PurePosixPath(rows[0]["metadata"]["file"]).suffix.lower() in _WRITTEN:
+        if PurePosixPath(rows[0]["metadata"]["file"]).suffix.lower() in WRITTEN:
             indexes -= _whole_sections(parts, indexes)
         kept = [part for index, part in enumerate(parts) if index not in indexes]
         if indexes and not all(part.is_heading for part in kept):
@@ -154,7 +154,7 @@ def _block_parts(
     link_texts = {link.text for link in links} - names
     for text in block_texts(row):
         is_repeated = text in repeated and not any(name in text for name in names)
-        is_link = _consists_of(text, link_texts)
+        is_link = consists_of(text, link_texts)
         may_pass = is_link or one_line(text) == row["title"]
         yield _Part(index, text, False, is_repeated, is_link, may_pass)
 
@@ -167,7 +167,7 @@ def block_texts(row: PassageRow) -> list[str]:
     return [text for text in body.split(_BETWEEN_BLOCKS) if text.strip()]
 
 
-def _consists_of(text: str, link_texts: Iterable[str]) -> bool:
+def consists_of(text: str, link_texts: Iterable[str]) -> bool:
     """Whether a text has no words beside those of links."""
     rest = one_line(text)
     linked = [link_text for link_text in link_texts if link_text in rest]

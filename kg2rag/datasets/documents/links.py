@@ -25,7 +25,7 @@ def resolve_links(
 
     aliases : document -> its other names.
     """
-    pages = _Pages(rows, aliases)
+    pages = Pages(rows, aliases)
     for row in rows:
         resolved = list[list[str]]()
         for text, target in row.pop("links", ()):
@@ -49,7 +49,7 @@ def slug(heading: str) -> str:
     )
 
 
-class _Pages:
+class Pages:
     """An index of documents by their paths, names and titles, and of passages by their headings."""
 
     def __init__(

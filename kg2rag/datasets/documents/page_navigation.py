@@ -63,6 +63,7 @@ _RAISED = frozenset(("sup",))
 _MENU_TAGS = frozenset(("header", "aside", "button"))
 _MENU_ROLES = frozenset(("banner", "complementary"))
 _BESIDE_CONTENT = ("footer", "header", "aside", "noscript")
+_HEADINGS = frozenset(HEADINGS)
 _CONTENT = frozenset(("main", "article", "h1"))
 _TITLES = frozenset(("summary", "dt", "th")) | HEADINGS.keys()
 _MOST_OF_LINKS = 0.6
@@ -141,7 +142,7 @@ def remove_navigation(
         if (
             element not in removed
             and not holds(element, _CONTENT)
-            and (element.tag == "footer" or count_words(element) <= half)
+            and (_is_foot(element) or count_words(element) <= half)
         ):
             left_out.append(separated_text(element))
             removed.update(element.iter())
@@ -193,6 +194,13 @@ def _is_note_mark(element: Any) -> bool:
     return is_mark or not words(text)
 
 
+def _is_foot(element: Any) -> bool:
+    """Whether an element is the foot of a page, by its name, role or id."""
+    if element.tag == "footer" or element.get("role") == "contentinfo":
+        return True
+    return element.get("id") == "footer" and not holds(element, _HEADINGS)
+
+
 def _is_furniture(element: Any) -> bool:
     """Whether an element is a footer, a choice of a form, an anchor, a line number or an icon."""
     if element.tag in _FURNITURE_TAGS or _is_note_mark(element):
@@ -200,7 +208,7 @@ def _is_furniture(element: Any) -> bool:
     is_hidden = (
         element.get("aria-hidden") == "true" or "data-template" in element.attrib
     )
-    if is_hidden or element.get("role") == "contentinfo":
+    if is_hidden or _is_foot(element):
         return True
     return _is_furniture_by_class(element, classes_of(element))
 

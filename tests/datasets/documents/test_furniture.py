@@ -101,3 +101,46 @@ def test_the_author_of_all_pages_stays(read):
         }
     )
     assert text_of(documents).count("By Ebba Lind") == 6
+
+
+INDEX = """<html><head><title>OPS (Observatory)</title></head><body><div id="page">
+<h1>Space details:</h1><table><tr><th>Key</th><td>OPS</td></tr></table>{sentence}
+<h2>Available pages:</h2><ul><li><a href="1.html">Dome</a><ul><li><a href="2.html">Mirror</a></li>
+<li><a href="3.html#lens">Comets</a></li></ul></li></ul>
+<div id="footer" role="contentinfo"><p>Made by a program on 3 November</p></div></div></body></html>"""
+LISTED = {
+    f"{number}.html": f"<h1>{title}</h1><p>About the {title.lower()}, in words.</p>"
+    for number, title in enumerate(("Dome", "Mirror", "Comets"), start=1)
+}
+
+
+@pytest.mark.parametrize(
+    ("index", "is_read"),
+    [
+        (INDEX.format(sentence=""), False),
+        (INDEX.format(sentence="<p>Visit us on Fridays.</p>"), True),
+        (INDEX.format(sentence="").replace(">Mirror<", ">A glass of Jena<"), True),
+        (INDEX.format(sentence="").replace("2.html", "https://jena.example"), True),
+    ],
+    ids=["list", "sentence", "words of its own", "link to another site"],
+)
+def test_a_page_of_links_to_other_pages_is_a_list(read, index, is_read):
+    documents = read({**LISTED, "index.html": index})
+    report = documents.report.set_index("document")
+    assert (report.loc["index.html", "status"] == "read") == is_read
+    assert "program" not in text_of(documents)
+    assert len(documents.corpus) >= 3
+
+
+def test_an_index_that_people_write_is_read(read):
+    links = "\n".join(f"- [{number}]({number}.html)" for number in (1, 2, 3))
+    assert text_of(read({**LISTED, "index.md": links})).endswith("1\n\n2\n\n3")
+
+
+def test_pages_of_links_to_each_other_are_read(read):
+    links = [f'<p><a href="{number}.html">Page {number}</a></p>' for number in range(4)]
+    pages = {
+        f"{number}.html": f"<h1>Page {number}</h1>{''.join(links)}"
+        for number in range(4)
+    }
+    assert read(pages).report["status"].tolist() == ["read"] * 4
