@@ -27,6 +27,7 @@ from kg2rag.datasets.documents.contents_headings import without_typed_contents
 from kg2rag.datasets.documents.html import read_html
 from kg2rag.datasets.documents.mail import read_web_archive
 from kg2rag.datasets.documents.office_elements import (
+    CELL_BREAK,
     Walker,
     all_text,
     is_opendocument_index,
@@ -34,8 +35,10 @@ from kg2rag.datasets.documents.office_elements import (
     relation_id,
     word_contents,
 )
+from kg2rag.datasets.documents.running_heads import SENTENCE_END
 from kg2rag.datasets.documents.word_headings import (
     HIGHEST_HEADING,
+    LONGEST_HEADING,
     below_title,
     level_of_name,
     levels_by_format,
@@ -229,13 +232,22 @@ def _slide_document(archive: Archive, slide: str, number: int) -> FileDocument:
     level = partial(_slide_level, title_level=min(number, 2))
     walker = Walker(level, targets, is_slide_frame)
     document = _document_of(roots, walker)
+    blocks = document.blocks
+    if len(blocks) > 1 and not any(block.level for block in blocks):
+        blocks = [_as_title(blocks[0], min(number, 2)), *blocks[1:]]
     return replace(
         document,
-        blocks=[
-            block._replace(page=number, last_page=number) for block in document.blocks
-        ],
+        blocks=[block._replace(page=number, last_page=number) for block in blocks],
         left_out="\n".join(map(all_text, walker.contents)),
     )
+
+
+def _as_title(block: Block, level: int) -> Block:
+    """The first block of a slide without a title, as its title if it is short, no sentence and no row."""
+    text = block.text
+    if len(text) > LONGEST_HEADING or SENTENCE_END.search(text) or CELL_BREAK in text:
+        return block
+    return block._replace(level=level)
 
 
 def _slide_level(paragraph: Any, *, title_level: int) -> int:

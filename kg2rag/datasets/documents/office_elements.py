@@ -31,6 +31,10 @@ _HIDDEN = frozenset(
 )
 _SIGNS = {**dict.fromkeys("tab br cr line-break s".split(), " "), "noBreakHyphen": "-"}
 """Name of an element -> the text that it represents."""
+CELL_BREAK = " | "
+"""What separates the cells of a row."""
+_PARTS_OF_FORMULAS = {"num": "", "den": "/", "sup": "^", "sub": "_"}
+"""Part of a formula -> the sign before it: numerator, denominator, exponent and index."""
 _HOLDERS = frozenset("txbxContent text-box note annotation".split())
 _CELLS = frozenset("tc table-cell covered-table-cell sdt".split())
 
@@ -118,7 +122,7 @@ def all_text(root: Any) -> str:
     It is the second, simpler reading against which lost words are counted.
     """
     texts = list[str]()
-    for leaf in named(root, "t", "p", *_SIGNS):
+    for leaf in named(root, "t", "p", *_SIGNS, *_PARTS_OF_FORMULAS):
         if local_name(leaf) != "t":
             texts.append("\n")
         elif all(map(is_shown, _hiding_elements(leaf))):
@@ -127,9 +131,9 @@ def all_text(root: Any) -> str:
 
 
 def _hiding_elements(leaf: Any) -> Iterator[Any]:
-    """The parent of a `t`, and the copies for older programs that contain it."""
+    """The parent of a `t`, and the copies for older programs and the controls that contain it."""
     yield leaf.getparent()
-    yield from leaf.iterancestors("{*}Fallback")
+    yield from leaf.iterancestors("{*}Fallback", "{*}sdt")
 
 
 class Walker:
@@ -196,7 +200,7 @@ class Walker:
         if len(cells) <= 1 or has_headings or has_tables:
             yield from blocks
             return
-        text = " | ".join(map(_text_of, cells)).strip(" |")
+        text = CELL_BREAK.join(map(_text_of, cells)).strip(CELL_BREAK)
         if text:
             yield Block(
                 text, links=tuple(chain.from_iterable(block.links for block in blocks))
@@ -242,6 +246,10 @@ class _Paragraph:
         elif is_shown(child):
             start = len(self.pieces)
             self.add(child)
+            if kind in _PARTS_OF_FORMULAS:
+                part = "".join(self.pieces[start:])
+                part = f"({part})" if len(part) > 1 else part
+                self.pieces[start:] = [_PARTS_OF_FORMULAS[kind], part]
             target = self._target(child, kind)
             if target:
                 self.links.append(Link(one_line("".join(self.pieces[start:])), target))
@@ -260,13 +268,16 @@ class _Paragraph:
 def is_shown(element: Any) -> bool:
     """Whether an element is shown.
 
-    Comments, deleted and hidden text, slide numbers, and copies for older programs are not.
+    Comments, deleted and hidden text, slide numbers, the prompts of controls that nobody has filled,
+    and copies for older programs are not.
     """
     kind = local_name(element)
     if kind == "fld":
         return attribute(element, "type") != "slidenum"
     if kind == "r":
         return not any(local_name(mark) == "vanish" for mark in element.iterfind("*/*"))
+    if kind == "sdt":
+        return next(element.iterfind("{*}sdtPr/{*}showingPlcHdr"), None) is None
     if kind == "Fallback":
         return all(
             local_name(sibling) != "Choice"

@@ -556,3 +556,62 @@ def test_letters_without_a_code_are_said(read):
     ).report.set_index("document")
     assert report.loc["a.pdf", "remark"] == ""
     assert report.loc["b.pdf", "status"] == "skipped"
+
+
+def test_word_s_fractions_and_powers_have_signs_and_prompts_are_left_out(read):
+    def part(name, text):
+        return f"<m:{name}><m:r><m:t>{text}</m:t></m:r></m:{name}>"
+
+    formula = (
+        f"<m:f>{part('num', 'a+b')}{part('den', 'c')}</m:f><m:r><m:t> − </m:t></m:r>"
+        f"<m:sSup>{part('e', 'x')}{part('sup', '2')}</m:sSup>"
+    )
+    prompt = "<w:sdtPr><w:showingPlcHdr/></w:sdtPr>"
+    body = (
+        f"<w:p><w:r><w:t>So </w:t></w:r><m:oMath>{formula}</m:oMath></w:p>"
+        f"<w:sdt>{prompt}<w:sdtContent>{paragraph('Click here.')}</w:sdtContent></w:sdt>"
+        f"<w:p><w:sdt>{prompt}<w:sdtContent><w:r><w:t>Choose.</w:t></w:r></w:sdtContent></w:sdt></w:p>"
+    )
+    documents = read({"a.docx": docx_of(body)})
+    assert text_of(documents) == "So (a+b)/c − x^2"
+    assert documents.report.loc[0, "lost"] == 0
+
+
+def test_a_slide_without_a_title_has_its_first_short_text_as_one(read):
+    def slide(*texts, title=""):
+        shapes = [
+            f'<p:sp><p:nvSpPr><p:nvPr><p:ph type="title"/></p:nvPr></p:nvSpPr>{run(title)}</p:sp>'
+        ] * bool(title)
+        shapes += [f"<p:sp>{run(text)}</p:sp>" for text in texts]
+        return f'<p:sld xmlns:p="{P}" xmlns:a="{A}">{"".join(shapes)}</p:sld>'
+
+    def run(text):
+        return f"<p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody>"
+
+    slides = [
+        slide("Halina sails.", title="Ferries"),
+        slide("Lund waits.", title="Pier"),
+        slide("Fares", "Nine crowns."),
+        slide("The Halina lands here.", "Berne"),
+    ]
+    ids = "".join(f'<p:sldId r:id="s{number}"/>' for number in range(len(slides)))
+    parts = {f"ppt/slides/s{number}.xml": text for number, text in enumerate(slides)}
+    relations = "".join(
+        relation(f"s{number}", "slide", f"slides/s{number}.xml")
+        for number in range(len(slides))
+    )
+    presentation = (
+        f'<p:presentation xmlns:p="{P}" xmlns:r="{OFFICE}">{ids}</p:presentation>'
+    )
+    data = zip_of(
+        {
+            "ppt/presentation.xml": presentation,
+            "ppt/_rels/presentation.xml.rels": RELATIONS.format(relations),
+            **parts,
+        }
+    )
+    headings = [
+        (passage.metadata.get("headings"), passage.metadata["page"])
+        for passage in read({"a.pptx": data}).corpus
+    ]
+    assert headings == [(None, 1), (["Pier"], 2), (["Fares"], 3)]
