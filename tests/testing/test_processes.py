@@ -26,8 +26,8 @@ from kg2rag.types import Notes
 @dataclass(frozen=True)
 class ByChance(Dense):
     def retrieve_batch(self, queries, k):
-        first = next(iter({f"word {i}" for i in range(100)}))
-        return [replace(each, notes=Notes(other={"first": first})) for each in super().retrieve_batch(queries, k)]
+        order = " ".join({f"word {i}" for i in range(100)})
+        return [replace(each, notes=Notes(other={"order": order})) for each in super().retrieve_batch(queries, k)]
 """
 
 
