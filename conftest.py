@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import tempfile
+from collections.abc import Generator
 
 import pytest
 
@@ -23,3 +25,14 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ["KG2RAG_STORE"] = os.environ[STORE]
     os.environ["KG2RAG_DTYPE"] = "float32"
     os.environ["HF_HUB_OFFLINE"] = "1"  # the encoder comes from the offline package
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect no garbage while the tests are imported: a million objects, all of which stay until the end."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
