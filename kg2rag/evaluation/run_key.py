@@ -293,9 +293,11 @@ def replaced_members() -> Iterator[str]:
 
     They are functions and classes of other code, and constants that differ from the file.
     """
-    for module_name, module in sorted(sys.modules.items()):
+    names = [name for name in sys.modules if name.startswith(PACKAGE.name)]
+    for module_name in sorted(filter(is_in_rooms, names)):
+        module = sys.modules[module_name]
         file = getattr(module, "__file__", None)
-        if is_in_rooms(module_name) and file is not None:
+        if file is not None:
             yield from _replaced_in(module, module_name, _constants(Path(file)))
             for name, value in list(vars(module).items()):
                 if isinstance(value, type) and value.__module__ == module_name:
@@ -307,8 +309,8 @@ def _replaced_in(
 ) -> Iterator[str]:
     """The full names of the replaced members of a module or class."""
     for name, value in list(vars(owner).items()):
-        constant = constants.get(name, value)
-        if _is_of_user(value) or not _is_unchanged(value, constant):
+        is_changed = name in constants and not _is_unchanged(value, constants[name])
+        if is_changed or _is_of_user(value):
             yield f"{owner_name}.{name}"
 
 
