@@ -16,19 +16,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AliasChoices, Field
+from pydantic import AliasChoices, Field, model_validator
 
 from kg2rag.datasets.reading import (
     PARSED,
     Files,
-    Identifier,
+    IdText,
     Record,
     Text,
     checked,
     find_graph_files,
 )
 from kg2rag.datasets.spec import DatasetSpec, HubCopy, LoadOptions, file_name
-from kg2rag.text.records import DataError, delimited_rows
+from kg2rag.text.records import DataError, delimited_rows, parse_json, quote
 from kg2rag.text.registry import unknown
 from kg2rag.types import Corpus, Passage, QADataset, Question
 
@@ -50,16 +50,22 @@ PINNED = {
 Judgement = tuple[str, str, str, int]
 """File and line (for errors), query id, document id, grade."""
 QRELS_COLUMNS = ("query-id", "corpus-id", "score")
-QRELS_ENDINGS = (".tsv", ".txt", ".parquet")
+TABLE_ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".parquet", ".csv", ".tsv")
+"""Endings of the files of a table, the most preferred first."""
+QRELS_ENDINGS = (*TABLE_ENDINGS, ".txt")
 _PART = re.compile(r"-\d{5}-of-\d{5}$")
 """The end of the name of a part of a split in Parquet, on the hub."""
 TREC_COLUMNS = ("query-id", "iteration", "corpus-id", "score")
 
 
+_QUERY_ID = ("query-id", "query_id", "qid")
+_DOCUMENT_ID = ("corpus-id", "corpus_id", "doc_id", "docid")
+
+
 class Document(Record):
     """One document; in some sets it has only a title, or metadata such as an address."""
 
-    id: Identifier
+    id: IdText = Field(validation_alias=AliasChoices("_id", "id", *_DOCUMENT_ID))
     title: str = ""
     text: str | None = Field(validation_alias=AliasChoices("text", "contents"))
     metadata: Annotated[dict[str, Any], PARSED] = Field(default_factory=dict)
@@ -68,18 +74,25 @@ class Document(Record):
 class BeirQuery(Record):
     """One query."""
 
-    id: Identifier
-    text: Text
+    id: IdText = Field(validation_alias=AliasChoices("_id", "id", *_QUERY_ID))
+    text: Text = Field(validation_alias=AliasChoices("text", "query"))
 
 
 class Score(Record):
-    """One judgement: the grade of a document for a query."""
+    """One judgement: the grade of a document for a query; 1 in a table of pairs (NanoBEIR)."""
 
-    query: Text = Field(validation_alias=AliasChoices("query-id", "query_id", "qid"))
-    document: Text = Field(
-        validation_alias=AliasChoices("corpus-id", "corpus_id", "doc_id", "docid")
+    query: IdText = Field(validation_alias=AliasChoices(*_QUERY_ID))
+    document: IdText = Field(validation_alias=AliasChoices(*_DOCUMENT_ID))
+    score: int = Field(
+        validation_alias=AliasChoices("score", "relevance", "label", "rel", "grade")
     )
-    score: int = Field(validation_alias=AliasChoices("score", "relevance", "label"))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_score(cls, row: Any) -> Any:
+        """The row; a pair without any further column has the score 1."""
+        is_pair = isinstance(row, Mapping) and len(row) == 2
+        return {**row, "score": 1} if is_pair else row
 
 
 def names() -> tuple[str, ...]:
@@ -120,8 +133,10 @@ def load(options: LoadOptions) -> QADataset:
         tables = sorted(options.path.glob("**/*"))
         judgement_files = sorted(
             path
-            for path in options.path.glob("qrels/*")
-            if path.suffix in QRELS_ENDINGS
+            for path in chain(
+                options.path.glob("qrels/*"), options.path.glob("qrels.*")
+            )
+            if path.name.endswith(QRELS_ENDINGS)
         )
         origin = {}
         graphs = find_graph_files(options.path)
@@ -160,13 +175,15 @@ def _from_hub(options: LoadOptions) -> tuple[list[Path], list[Path], dict[str, o
 
 def _judgements(files: Files, path: Path) -> Iterator[Judgement]:
     """The judgements in a file, each with its line for errors."""
-    if path.suffix == ".parquet":
-        rows = list(files.rows(path))
-    else:
+    if path.suffix in (".tsv", ".txt"):
         rows = [
             (f"{path.name}, line {number}", row)
             for number, row in _judgement_rows(files, path)
         ]
+    elif path.suffix == ".json":
+        rows = list(_judgements_of_json(files, path))
+    else:
+        rows = list(files.rows(path))
     scores = checked(rows, Score, path.name)
     for (location, _), score in zip(rows, scores, strict=True):
         yield location, score.query, score.document, score.score
@@ -190,26 +207,42 @@ def _judgement_rows(
     return ((number - 1, row) for number, row in rows)
 
 
+def _judgements_of_json(files: Files, path: Path) -> Iterator[tuple[str, Any]]:
+    """The location and the record of each judgement of a JSON list, or of {query: {document: grade}}."""
+    value = parse_json(files.text(path), path.name)
+    if not isinstance(value, Mapping):
+        yield from files.rows(path)
+        return
+    for query, documents in value.items():
+        if isinstance(documents, list):
+            documents = dict.fromkeys(documents, 1)
+        if not isinstance(documents, Mapping):
+            raise DataError(
+                f"{path.name}: {quote(query)} has {quote(documents)}; needed: an object of documents and grades."
+            )
+        for document, score in documents.items():
+            row = {"query-id": query, "corpus-id": document, "score": score}
+            yield f"{path.name}, {quote(query)}", row
+
+
 def _table_files(files: Sequence[Path], table: str, name: str) -> list[Path]:
-    """The files of a table: JSON Lines, compressed or not, or else the parts in Parquet.
+    """The file of a table, such as corpus.jsonl, or else its parts in a folder of its name.
 
     FileNotFoundError: there are neither. `name` is the set, for the error.
     """
-    lines = [
-        path for path in files if path.name in (f"{table}.jsonl", f"{table}.jsonl.gz")
-    ]
-    if lines:
-        return lines[:1]
-    parts = [
-        path
-        for path in files
-        if path.parent.name == table and path.suffix == ".parquet"
-    ]
-    if not parts:
-        raise FileNotFoundError(
-            f"{name} holds no BEIR {table}. Looked for: {table}.jsonl, .jsonl.gz, {table}/*.parquet."
-        )
-    return parts
+    for ending in TABLE_ENDINGS:
+        whole = [path for path in files if path.name == table + ending]
+        parts = [
+            path
+            for path in files
+            if path.parent.name == table and path.name.endswith(ending)
+        ]
+        if whole or parts:
+            return whole[:1] or parts
+    raise FileNotFoundError(
+        f"{name} holds no BEIR {table}. Looked for: {table} with an ending {', '.join(TABLE_ENDINGS)}, or such files "
+        f"in {table}/."
+    )
 
 
 def _judgements_of_split(
@@ -220,10 +253,12 @@ def _judgements_of_split(
     The hub calls BEIR's "dev" "validation", so each name stands for the other.
     """
     if not judgement_files:
-        raise FileNotFoundError(f"{name} holds no qrels/<split>.tsv or .parquet.")
+        raise FileNotFoundError(
+            f"{name} holds no qrels/<split> with an ending {', '.join(QRELS_ENDINGS)}."
+        )
     files_of = defaultdict[str, list[Path]](list)
     for path in judgement_files:
-        files_of[_PART.sub("", path.stem)].append(path)
+        files_of[_PART.sub("", path.name.partition(".")[0])].append(path)
     if split is None and len(files_of) == 1:
         split = next(iter(files_of))
     split = split or "test"

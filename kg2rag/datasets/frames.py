@@ -81,7 +81,7 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     index = GoldIndex(table)
     notes: Counter[str] = Counter()
     rows_by_field = question_records(
-        _question_rows(questions, index), where, index, notes
+        _question_rows(questions, index, notes), where, index, notes
     )
     fields = list(map(_with_context, rows_by_field))
     notes += _unused_columns(fields)
@@ -165,21 +165,25 @@ def _unused_columns(rows: Iterable[Mapping[str, Any]]) -> Counter[str]:
     )
 
 
-def _question_rows(questions: Any, index: GoldIndex) -> Any:
-    """The questions as rows, if they are {question: gold} or LlamaIndex's queries and relevant_docs.
+def _question_rows(questions: Any, index: GoldIndex, notes: Counter[str]) -> Any:
+    """The questions as rows, if they are {question: gold}, or queries with judgements and their own corpus.
 
     All other questions are returned as they are, also a mapping of ids to texts.
     """
-    if isinstance(questions, Mapping):
-        queries, relevant = questions.get("queries"), questions.get("relevant_docs")
-    else:
-        queries, relevant = (
-            getattr(questions, "queries", None),
-            getattr(questions, "relevant_docs", None),
-        )
+    queries, relevant, corpus = (
+        _part(questions, *names)
+        for names in (("queries",), ("relevant_docs", "qrels"), ("corpus",))
+    )
     if isinstance(queries, Mapping) and isinstance(relevant, Mapping):
+        entries = corpus if isinstance(corpus, Mapping) else {}
+        text_of = {
+            name: _name_of_gold(entries[name], index)
+            for name in set(chain.from_iterable(map(_ids_of, relevant.values())))
+            if name in entries and not index.has_name(str(name))
+        }
+        notes["gold found by its text in the questions' own corpus"] += len(text_of)
         return [
-            {"id": id_, "text": text, "gold": relevant.get(id_)}
+            {"id": id_, "text": text, "gold": _named(relevant.get(id_), text_of)}
             for id_, text in queries.items()
         ]
     if (
@@ -189,6 +193,34 @@ def _question_rows(questions: Any, index: GoldIndex) -> Any:
     ):
         return [{"text": text, "gold": gold} for text, gold in questions.items()]
     return questions
+
+
+def _part(questions: Any, *names: str) -> Any:
+    """The first of some parts that a mapping or an object of another library has; None without one."""
+    for name in names:
+        if isinstance(questions, Mapping) and name in questions:
+            return questions[name]
+        if not isinstance(questions, Mapping) and hasattr(questions, name):
+            return getattr(questions, name)
+    return None
+
+
+def _ids_of(gold: object) -> list[Any]:
+    """The ids in the gold of one question: an id, a list, or a mapping from id to grade."""
+    ids = list(gold) if isinstance(gold, Mapping) else flattened(gold)
+    return [id_ for id_ in ids if isinstance(id_, str | int)]
+
+
+def _named(gold: Any, text_of: Mapping[Any, Any]) -> Any:
+    """The gold of one question with texts in place of some ids."""
+    if isinstance(gold, Mapping):
+        return {text_of.get(id_, id_): grade for id_, grade in gold.items()}
+    if gold is None or not text_of:
+        return gold
+    return [
+        text_of.get(piece, piece) if isinstance(piece, str | int) else piece
+        for piece in flattened(gold)
+    ]
 
 
 def _are_gold(values: Sequence[object], index: GoldIndex) -> bool:

@@ -1,5 +1,7 @@
+import json
 import shutil
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -128,6 +130,53 @@ def test_judgements_are_read_with_and_without_a_header_and_as_trec_writes_them(
     data = load("beir", path=folder)
     assert data.qrels == {"q1": {"d1": 2}}
     assert data.source["notes"]["judgements below 1 left out"] == 1
+
+
+ROWS = [
+    {"query-id": "q1", "corpus-id": "d1", "score": 2.0},
+    {"query-id": "q1", "corpus-id": "d2", "score": 0.0},
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("qrels/test.jsonl", pd.DataFrame(ROWS).to_json(orient="records", lines=True)),
+        ("qrels/test.json", pd.DataFrame(ROWS).to_json(orient="records")),
+        (
+            "qrels/test.csv",
+            pd.DataFrame(ROWS).astype({"score": int}).to_csv(index=False),
+        ),
+        ("qrels/test.json", json.dumps({"q1": {"d1": 2, "d2": 0}})),
+        ("qrels.json", json.dumps({"q1": {"d1": 2, "d2": 0}})),
+        ("qrels/test.jsonl", '{"qid": "q1", "docid": "d1", "rel": 2}\n'),
+    ],
+)
+def test_judgements_may_be_json_as_of_sets_of_mteb(folder, write, name, text):
+    shutil.rmtree(folder / "qrels")
+    write(f"nano/{name}", text)
+    assert load("beir", path=folder).qrels == {"q1": {"d1": 2}}
+
+
+def test_pairs_without_grades_are_relevant(folder, write):
+    """NanoBEIR has no column of grades; a third column that is none of ours is an error."""
+    shutil.rmtree(folder / "qrels")
+    write("nano/qrels/test.jsonl", [{"query-id": "q1", "corpus-id": "d1"}])
+    assert load("beir", path=folder).qrels == {"q1": {"d1": 1}}
+    write("nano/qrels/test.jsonl", [{"query-id": "q1", "corpus-id": "d1", "x": 0}])
+    with pytest.raises(ValueError, match=r"test\.jsonl, line 1: field .score"):
+        load("beir", path=folder)
+
+
+def test_corpus_and_queries_may_be_tables_of_other_kinds(folder, write):
+    for name in ("corpus", "queries"):
+        (folder / f"{name}.jsonl").unlink()
+    write("nano/corpus.csv", "docid,text\nd1,first\nd2,second\n")
+    write(
+        "nano/queries.json",
+        [{"qid": "q1", "query": "what?"}, {"qid": "q2", "query": "who?"}],
+    )
+    assert load("beir", path=folder).qrels == {"q1": {"d1": 2, "d2": 1}}
 
 
 def test_ids_may_be_numbers_and_titles_may_be_missing_or_null(folder, write):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from types import SimpleNamespace
 
 import pytest
 
 import kg2rag
+from kg2rag.datasets.documents.tables import read_questions
 from kg2rag.types import Passage
 
 DECOMPOSED = unicodedata.normalize("NFD", "Übersicht.md")
@@ -172,6 +174,28 @@ def test_contexts_are_gold_unless_a_system_answered_from_them():
     data = kg2rag.from_frames(CORPUS, [row | {"answer": "Nine crowns."}])
     assert not data.questions
     assert len(data.unjudged) == 1
+
+
+@pytest.mark.parametrize("judgements", ["relevant_docs", "qrels"])
+@pytest.mark.parametrize("gold", [["u-1"], {"u-1": 2}])
+@pytest.mark.parametrize("entry", [FARES, {"title": "", "text": FARES}])
+def test_ids_of_the_corpus_that_a_file_of_questions_brings_are_found_by_their_texts(
+    tmp_path, judgements, gold, entry
+):
+    """LlamaIndex's EmbeddingQAFinetuneDataset has the ids of its nodes; so have sets of MTEB."""
+    file = tmp_path / "val_dataset.json"
+    value = {
+        "queries": {"q": "What does it cost?", "r": "Who?"},
+        "corpus": {"u-1": entry, "u-2": "Another text that nobody judged."},
+        judgements: {"q": gold},
+        "mode": "text",
+    }
+    file.write_text(json.dumps(value))
+    data = kg2rag.from_frames(CORPUS, read_questions(file))
+    assert list(data.questions[0].gold) == ["sub/fare.md#1"]
+    assert [query.id for query in data.unjudged] == ["r"]
+    note = "gold found by its text in the questions' own corpus"
+    assert data.source["notes"][note] == 1
 
 
 def test_ids_with_texts_are_questions_without_gold():

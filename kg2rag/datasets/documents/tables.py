@@ -93,7 +93,7 @@ def read_questions(path: str | Path) -> Any:
     """The questions of a file, in a shape that `from_frames` takes.
 
     They are the records of a table, the questions at any depth of JSON, such as SQuAD's, the object
-    itself if it has LlamaIndex's `relevant_docs`, or the records in the sheets of a spreadsheet.
+    itself if it has `relevant_docs` or `qrels` (LlamaIndex, MTEB), or the records in the sheets of a spreadsheet.
     """
     file = Path(path)
     ending = file.suffix.lower()
@@ -114,7 +114,9 @@ def _questions_of_json(file: Path, ending: str) -> Any:
         value = read_json(file)
     else:
         value = list(_json_lines_of(file))
-    if isinstance(value, Mapping) and "relevant_docs" in value:
+    if isinstance(value, Mapping) and (
+        "relevant_docs" in value or {"queries", "qrels"} <= value.keys()
+    ):
         return value
     return flat_questions(value) or list(nested_questions(value))
 

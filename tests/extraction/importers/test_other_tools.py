@@ -819,8 +819,8 @@ def test_triples_keep_the_passage_of_the_object_that_holds_them(tmp_path: Path) 
 
 def test_weights_that_only_some_triples_have_are_counted() -> None:
     rows = [
-        {"head": "Marek Lund", "tail": "Halina", "weight": weight}
-        for weight in (3.0, None)
+        {"head": "Marek Lund", "tail": tail, "weight": weight}
+        for tail, weight in (("Halina", 3.0), ("Ostholm", None))
     ]
     found = graph_of(rows).extract(CORPUS)
     assert [triple.strength for triple in found.triples] == [10.0, 5.0]
