@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import cast
 
 from kg2rag.datasets import (
     beir,
@@ -26,6 +27,7 @@ from kg2rag.datasets import (
 )
 from kg2rag.datasets.documents import ENDINGS, from_folder
 from kg2rag.datasets.spec import DatasetSpec, LoadOptions
+from kg2rag.text.decoding import guessed_encodings
 from kg2rag.text.records import DataError, reading
 from kg2rag.text.registry import Registry, unknown
 from kg2rag.types import QADataset
@@ -153,6 +155,7 @@ def _load_set(
             options.path or name, "Are these files of the set, and whole?", ValueError
         ),
         unpacked(options) as options,
+        guessed_encodings() as guesses,
     ):
         data = spec.load(options)
     if not all(file.is_file() for file in data.graph_files.values()):
@@ -165,6 +168,9 @@ def _load_set(
         "setting": options.setting,
         "passages": options.passages,
     }
+    if guesses:
+        notes = cast("Mapping[str, object]", data.source["notes"])
+        data = replace(data, source={**data.source, "notes": {**notes, **guesses}})
     return replace(
         data,
         source={"loader": spec.name, **used, **data.source, "licence": spec.licence},

@@ -22,6 +22,7 @@ from kg2rag.datasets.documents.splitting import NO_NAME, PassageRow
 from kg2rag.datasets.documents.tables import read_questions
 from kg2rag.datasets.documents.wiki_folders import wiki_titles
 from kg2rag.datasets.frames import from_frames
+from kg2rag.text.decoding import guessed_encodings
 from kg2rag.text.records import DataError
 from kg2rag.types import Corpus, Passage, QADataset
 
@@ -60,13 +61,14 @@ class Documents(QADataset):
         (`a.pdf#page=3`) or headings (`a.md#heading`), or is a text from the passages. The notes of
         the questions are added to those of the documents.
         """
-        rows = (
-            read_questions(questions)
-            if isinstance(questions, str | Path)
-            else questions
-        )
+        with guessed_encodings() as guesses:
+            rows = (
+                read_questions(questions)
+                if isinstance(questions, str | Path)
+                else questions
+            )
         data = from_frames(self.corpus, rows, name=self.name)
-        joined = dict[str, object]()
+        joined = dict[str, object](guesses)
         for notes in (self.source.get("notes"), data.source.get("notes")):
             if isinstance(notes, Mapping):
                 joined |= notes

@@ -35,7 +35,7 @@ from kg2rag.datasets.documents.json_values import (
     value_text,
 )
 from kg2rag.datasets.documents.workbooks import Workbook
-from kg2rag.text.decoding import decode_text
+from kg2rag.text.decoding import decode, decode_text
 from kg2rag.text.records import (
     SPREADSHEETS,
     DataError,
@@ -86,7 +86,10 @@ def read_table(path: str | Path) -> list[Mapping[str, Any]]:
     if file.suffix.lower() not in (*TABLES, *VALUES):
         raise DataError(f"{file} cannot be read as records. Give {kinds}.")
     ending = file.suffix.lower()
-    return list(parse_table(file.read_bytes(), str(file), ending).records)
+    data = file.read_bytes()
+    if ending != ".parquet":
+        data = decode(data, file).encode()
+    return list(parse_table(data, str(file), ending).records)
 
 
 def read_questions(path: str | Path) -> Any:
@@ -141,8 +144,7 @@ def _sheets_of_questions(path: Path) -> list[Mapping[str, Any]]:
 
 def _json_lines_of(file: Path) -> Iterator[Mapping[str, Any]]:
     """The objects of a file of JSON Lines in any encoding."""
-    text, _ = decode_text(file.read_bytes())
-    return _json_lines(text, str(file))
+    return _json_lines(decode(file.read_bytes(), file), str(file))
 
 
 def parse_table(
