@@ -13,6 +13,11 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+from kg2rag.datasets.documents.pdf_right_to_left import (
+    reading_order,
+    with_mirrored_brackets,
+)
+
 _COMBINING = dict(
     zip(
         "`\u00b4\u02b9^\u02c6~\u02dc\u00af\u02c9\u02d8\u02d9\u00a8\u02da\u02dd\u02c7\u00b8\u02db",
@@ -26,7 +31,6 @@ _WITH_DOT = {"\u0131": "i", "\u0237": "j"}
 """Letters without a dot, which stand below accents, and with one."""
 
 
-RIGHT_TO_LEFT = re.compile("[\u0591-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]+")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 """Characters beyond U+FFFF, which pdfium returns in two."""
@@ -70,8 +74,7 @@ class _Letter(NamedTuple):
 def page_text(text_page: Any) -> PageText:
     """The text of a text page of pypdfium2, in reading order.
 
-    pdfium returns the letters of words from right to left in visual order. Lines that start
-    outside the page are left out.
+    Lines outside the page are left out.
     """
     letters = [
         _Letter(character, row)
@@ -79,8 +82,11 @@ def page_text(text_page: Any) -> PageText:
         if character
     ]
     box = cache(partial(_box, text_page))
-    letters = _in_reading_order(_within_page(letters, text_page, box), box)
-    characters = [letter.character for letter in letters]
+    letters = _within_page(letters, text_page, box)
+    text = _text(letters)
+    order = reading_order(text, lambda place: box(letters[place].row).left)
+    letters = [letters[place] for place in order]
+    characters = list(with_mirrored_brackets(_text(letters)))
     _compose(characters, lambda place: box(letters[place].row))
     rows = [
         letter.row for letter, text in zip(letters, characters, strict=True) if text
@@ -99,18 +105,6 @@ def _within_page(
         if any(_overlap(page, box(letters[end].row)) for end in ends):
             within += letters[slice(*line.span())]
     return within
-
-
-def _in_reading_order(
-    letters: Sequence[_Letter], box: Callable[[int], _Box]
-) -> list[_Letter]:
-    """The letters; words from right to left are reversed if the first letter is left of the last."""
-    ordered = list(letters)
-    for word in RIGHT_TO_LEFT.finditer(_text(letters)):
-        left_of_first = box(letters[word.start()].row).left
-        if left_of_first < box(letters[word.end() - 1].row).left:
-            ordered[slice(*word.span())] = letters[slice(*word.span())][::-1]
-    return ordered
 
 
 def _text(letters: Sequence[_Letter]) -> str:

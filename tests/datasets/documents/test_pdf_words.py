@@ -6,6 +6,7 @@ import pytest
 from file_makers import pdf_of
 
 from kg2rag.datasets.documents.pdf import pdf_blocks
+from kg2rag.datasets.documents.pdf_right_to_left import reading_order
 
 HYPHEN = b"/Helvetica/Encoding<</Differences[126/uni2010]>>"
 
@@ -69,3 +70,28 @@ def test_an_accent_that_is_drawn_apart_is_part_of_its_letter(read, line, text):
     data = read({"a.pdf": pdf_of([line])})
     assert data.corpus[0].text == text
     assert list(data.report["lost"]) == [0]
+
+
+@pytest.mark.parametrize(
+    ("drawn", "text"),
+    [
+        ("CBA", "\u05d0\u05d1\u05d2"),
+        (".CBA bm25 ,BA", "\u05d0\u05d1, bm25 \u05d0\u05d1\u05d2."),
+        (".\\(2.5 BA\\) CBA", "\u05d0\u05d1\u05d2 (\u05d0\u05d1 2.5)."),
+        ("BA 12-C", "\u05d2-12 \u05d0\u05d1"),
+        ("A tie of AB and BA.", "\u05d0 tie of \u05d1\u05d0 and \u05d0\u05d1."),
+    ],
+)
+def test_a_line_from_right_to_left_is_in_reading_order(read, drawn, text):
+    letters = b"/Helvetica/Encoding<</Differences[65/afii57664/afii57665/afii57666]>>"
+    pdf = pdf_of([drawn]).replace(b"/Helvetica", letters)
+    assert read({"a.pdf": pdf}).corpus[0].text == text
+
+
+def test_letters_of_a_ligature_and_digits_of_arabic_are_in_reading_order():
+    # Lam and alef are one letter at 4; the digits 42 start at 0.
+    text = "\u0627\u0644\u062a \u0664\u0662\r\n"
+    order = reading_order(text, [4, 4, 3, 2, 0, 1, 2, 2].__getitem__)
+    assert (
+        "".join(text[place] for place in order) == "\u0644\u0627\u062a \u0664\u0662\r\n"
+    )
