@@ -14,6 +14,7 @@ ANDROID = """03.05.25, 18:02 - Nachrichten sind verschlüsselt.
 Bringt Handschuhe mit.
 03.05.25, 18:05 - Tarek Aziz: <Medien ausgeschlossen>
 03.05.25, 18:06 - Tarek Aziz: Treffpunkt: das Tor. <Diese Nachricht wurde bearbeitet.>
+03.05.25, 18:07 - Tarek Aziz: Diese Nachricht wurde gelöscht.
 04.05.25, 09:15 - Mira: Gut.
 """
 IPHONE = """[6/12/25, 7:41:03\u202fPM] Club: \u200eMessages are encrypted.\r
