@@ -15,6 +15,8 @@ from kg2rag.datasets.documents.blocks import WIKI
 Replacement = str | Callable[[re.Match[str]], str]
 _GROUP = r"\{((?:[^{}]|\{(?:[^{}]|\{[^{}]*+\})*+\})*+)\}"
 _STEPS = r"(?:<[^<>\n]*>)?"
+_OPTIONS = r"(?:\[[^\]\n]*\])*"
+_SIZE = rf"{_OPTIONS}\{{[^{{}}\n]*\}}"
 # DokuWiki: code, which stays as it is, and the tags that plugins add.
 _DOKUWIKI_TAG = re.compile(
     r"(?s)<(?P<code>code|file|nowiki|html|php)\b[^>]*>.*?</(?P=code)>|%%.*?%%|"
@@ -142,6 +144,27 @@ REWRITTEN: Mapping[str, Sequence[tuple[re.Pattern[str], Replacement]]] = {
         (re.compile(r"\\(?:only|onslide|uncover|visible|mode)<[^<>\n]*>(?=\{)"), " "),
         (re.compile(r"(\\[a-zA-Z]+)<[\d+,. -]+>"), r"\1 "),
         (re.compile(r"(\\begin\{column\})\{[^{}\n]*\}"), r"\1"),
+        # pandoc drops boxes, and a group behind a command that has no argument.
+        (
+            re.compile(
+                rf"\\(?:fbox|framebox|makebox|reflectbox|marginpar|marginnote|sidenote|"
+                rf"subcaptionbox\*?|(?:raise|rotate|scale|adjust)box{_SIZE}|"
+                rf"resizebox\*?{_SIZE}{_SIZE}){_OPTIONS}(?=\s*\{{)"
+            ),
+            " ",
+        ),
+        (re.compile(rf"\\sub(?:float|figure)\[([^\]\n]*)\](?=\s*\{{)"), r"\1 "),
+        (
+            re.compile(
+                r"\\(?:noindent|indent|(?:small|med|big)skip|centering|raggedright|raggedleft|"
+                r"(?:new|clear)page|(?:no)?pagebreak|leavevmode|relax|normalfont)(?=[ \t]*\{)"
+            ),
+            " ",
+        ),
+        # pandoc drops the captions of floats beside text, and shows the sizes of environments.
+        (re.compile(rf"\\begin\{{wrap(figure|table)\}}(?:{_SIZE})+"), r"\\begin{\1}"),
+        (re.compile(r"\\end\{wrap(figure|table)\}"), r"\\end{\1}"),
+        (re.compile(rf"(\\begin\{{(?:multicols\*?|adjustbox)\}}){_SIZE}"), r"\1"),
         # pandoc takes a rule under some columns for the next cell.
         (
             re.compile(

@@ -125,6 +125,31 @@ def test_a_table_of_latex_has_its_cells_and_no_lost_words(read):
     assert documents.report["lost"].sum() == 0
 
 
+BOXES = r"""
+\documentclass{article}
+\begin{document}
+\section{Fares}
+\noindent {\it Winter} is cold. \rotatebox[origin=c]{90}{Ice} \fbox{Stay ashore}
+\begin{table}
+\resizebox{\textwidth}{!}{\begin{tabular}{ll} Halina & \textbf{ferry} \\ \end{tabular}}
+\caption{Ships}
+\end{table}
+\begin{wrapfigure}[3]{r}{5cm}\includegraphics{x}\caption{The pier}\end{wrapfigure}
+\begin{multicols}{2} Two columns. \end{multicols}
+\end{document}
+"""
+
+
+def test_boxes_of_latex_and_groups_behind_commands_keep_their_words(read):
+    documents = read({"a.tex": BOXES})
+    words = " ".join(passage.text for passage in documents.corpus).split()
+    expected = (
+        "Winter is cold. Ice Stay ashore Ships Halina | ferry The pier Two columns."
+    )
+    assert words[-14:] == expected.split()
+    assert documents.report["lost"].sum() == 0
+
+
 def test_the_number_of_a_note_is_no_code(read):
     page = "# Setup\n\n``` yaml\nplugins:\n  - search # (1)!\n```\n\n1.  Turns on the search.\n"
     documents = read({"a.md": page})
