@@ -153,7 +153,7 @@ REWRITTEN: Mapping[str, Sequence[tuple[re.Pattern[str], Replacement]]] = {
             ),
             " ",
         ),
-        (re.compile(rf"\\sub(?:float|figure)\[([^\]\n]*)\](?=\s*\{{)"), r"\1 "),
+        (re.compile(r"\\sub(?:float|figure)\[([^\]\n]*)\](?=\s*\{)"), r"\1 "),
         (
             re.compile(
                 r"\\(?:noindent|indent|(?:small|med|big)skip|centering|raggedright|raggedleft|"
