@@ -16,6 +16,7 @@ from kg2rag.datasets.documents.merged_cells import (
     spans_of_sheets,
     with_merged_values,
 )
+from kg2rag.datasets.documents.sheet_tables import tables_of
 from kg2rag.text.records import DataError, as_csv, sheets_of
 
 if TYPE_CHECKING:
@@ -65,8 +66,8 @@ class Workbook:
                 spans = _spans(data, parts)
             except DataError as error:
                 self._fault = f"notes, formats and merged cells are not read: {error}"
-        self._tables = {
-            f"{name}.csv": with_merged_values(
+        sheets = {
+            name: with_merged_values(
                 _shown_percents(
                     table.map(_without_midnight),
                     percents.get(name, {}),
@@ -75,6 +76,7 @@ class Workbook:
             )
             for name, table in tables.items()
         }
+        self._tables = _tables_of_sheets(sheets)
         self._notes = "\n\n".join(_notes_of_cells(parts))
         self._n_empty = sum(
             len(_FORMULA_WITHOUT_VALUE.findall(part))
@@ -104,6 +106,17 @@ def _parts_of_workbook(archive: Archive) -> dict[str, bytes]:
     """The sheets and comments of a workbook in XML, by name; {} for one of another format."""
     names = filter(_SHEET_OR_COMMENTS.fullmatch, archive.names)
     return {name: archive.read(name) for name in names}
+
+
+def _tables_of_sheets(sheets: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """The tables of sheets by the names of their files; further ones of a sheet are numbered from 2."""
+    tables: dict[str, pd.DataFrame] = {}
+    for name, sheet in sheets.items():
+        parts = list(tables_of(sheet.to_numpy(dtype=object).tolist()))
+        for number, part in enumerate(parts, start=1):
+            file = f"{name}.csv" if number == 1 else f"{name}, table {number}.csv"
+            tables[file] = sheet if len(parts) == 1 else type(sheet)(part)
+    return tables
 
 
 def _spans(data: bytes, parts: Mapping[str, bytes]) -> dict[str, list[Span]]:
