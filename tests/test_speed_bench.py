@@ -38,7 +38,7 @@ def test_each_work_is_a_row_with_two_times_and_what_they_agree_in(
     (tmp_path / "musique.jsonl").write_text(json.dumps(record), encoding="utf-8")
     data = ("musique", "--path", str(tmp_path / "musique.jsonl"))
     monkeypatch.setattr(
-        sys, "argv", ["run.py", *data, "--passages", "100", "--files", "3"]
+        sys, "argv", ["run.py", *data, *"--passages 100 --files 3 --limit 10".split()]
     )
     monkeypatch.setenv("COLUMNS", "200")
     monkeypatch.syspath_prepend(BENCH)
@@ -56,8 +56,8 @@ def test_each_work_is_a_row_with_two_times_and_what_they_agree_in(
         "bm25, 1 questions": "100.0 % of the first 10",
         "mention_chains, 1 questions, 3 passages": "not compared",
         "mention_chains, 1 one by one, 3 passages": "not compared",
-        "mention_chains, 100 questions, 100 passages": "not compared",
-        "mention_chains, 10 one by one, 100 passages": "not compared",
+        "mention_chains, 10 questions, 100 passages": "not compared",
+        "mention_chains, 1 one by one, 100 passages": "not compared",
         "from_folder, 3 files": "3 and 3 texts",
     }
     for _, package, library, ratio, _ in rows:

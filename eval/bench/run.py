@@ -36,7 +36,6 @@ from kg2rag.knowledge import LexicalSettings
 from kg2rag.knowledge.graph.pagerank import NodeWeights, walks
 from kg2rag.retrievers.mention_ppr.graph import mention_graph
 
-QUESTIONS = 100
 ENCODED_TEXTS = 256
 K = 10
 REPEATS = 3
@@ -61,6 +60,7 @@ def main(
     files: Annotated[
         int, typer.Option(help="Files of the folder that is read.")
     ] = 2_000,
+    limit: Annotated[int, typer.Option(help="Questions of each corpus.")] = 100,
 ) -> None:
     """Run every benchmark on one data set."""
     data = kg2rag.load(dataset, path=path)
@@ -68,7 +68,7 @@ def main(
     table = Table("work", "kg2rag", "library", "ratio", "agreement", title=repr(data))
     with tempfile.TemporaryDirectory() as folder:
         for comparison in comparisons(
-            kb, data.queries[:QUESTIONS], Path(folder), passages, files
+            kb, data.queries, Path(folder), passages, files, limit
         ):
             package, library = (
                 fastest_ms(comparison.package),
@@ -94,8 +94,10 @@ def comparisons(
     folder: Path,
     passages: int,
     files: int,
+    limit: int,
 ) -> Iterator[Comparison]:
-    """All of them; the invented corpus of `passages` and the `files` are written to `folder`."""
+    """All of them, over the first `limit` questions; the invented corpus and the files are written to `folder`."""
+    queries = queries[:limit]
     yield encoding(kb, folder)
     yield dense(kb, queries)
     yield bm25(kb, queries)
@@ -106,7 +108,7 @@ def comparisons(
     store = kg2rag.Store(folder / "store")
     yield from chains(
         kg2rag.KnowledgeBase.build(corpus, embedder=HashingEncoder(), store=store),
-        questions(invented),
+        questions(invented)[:limit],
     )
     yield documents(folder, files)
 
