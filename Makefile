@@ -17,7 +17,7 @@ help: ## what can be made
 compare: $(CORE) ## compare the core systems: make compare DATASET=hotpotqa ARGS="--limit 200"
 	$(BIN)/kg2rag compare $(DATASET) $(ARGS)
 
-# Bytecode is written even where the environment says otherwise: fifty tests start a Python of their own.
+# Bytecode is written even where the environment says otherwise: many tests start a Python of their own.
 test: $(ALL) ## the tests, and every notebook from top to bottom
 	PYTHONDONTWRITEBYTECODE= KG2RAG_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder --durations=25 $(ARGS)
 
