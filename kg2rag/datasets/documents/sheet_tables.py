@@ -24,7 +24,8 @@ def tables_of(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
         columns = _columns_of_header(rows[first:last])
         above = rows[start : first - n_blank]
         is_other = n_blank > 1 or any(_has_no_text(above, column) for column in columns)
-        if above and columns and is_other:
+        is_table = any(len(_filled(row)) > 1 for row in above)
+        if is_table and columns and is_other:
             yield above
             start = first
     yield rows[start:]

@@ -47,3 +47,8 @@ def test_rows_behind_a_blank_row_go_on_with_the_table(read, below):
     assert {name.split("#")[0] for name in texts} == {"a.xlsx/Plan.csv"}
     assert len(texts) == 2 + len(below)
     assert f"Boat: {below[0][0]}" in list(texts.values())[2]
+
+
+def test_a_title_above_a_blank_row_is_no_table(read):
+    texts = texts_of(read, [["Fees of 2026"], [], [], *FEES])
+    assert list(texts) == ["a.xlsx/Plan.csv#0", "a.xlsx/Plan.csv#1"]
