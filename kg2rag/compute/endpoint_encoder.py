@@ -40,7 +40,8 @@ class EndpointEncoder:
     """An OpenAI-compatible endpoint as an `Embedder`; the store keeps vectors, which are paid once.
 
     A request that the endpoint refuses is sent again with half as many texts, and so is one at which
-    it fails (HTTP 500), until one text remains, which the error quotes. After one that
+    it fails (HTTP 500), until one text remains, which the error quotes. After a reply of another
+    form, such as one vector for several texts, each text is sent by itself. After a request that
     times out, a single text is sent; if it is answered, requests have an eighth of the texts from then on.
     Vectors are stored after each request.
 
@@ -149,6 +150,9 @@ class EndpointEncoder:
         """
         if error.status == SERVER_FAILURE:
             return count // 2
+        if error.kind == "response":  # as of servers that embed only the first text
+            self._request_texts[self.base_url] = 1
+            return 1
         has_timed_out = error.kind == "timeout"
         if not (has_timed_out or error.status in TOO_MANY_TEXTS):
             raise error
@@ -227,6 +231,10 @@ def read_vectors(content: bytes, n_texts: int) -> Matrix:
     vectors = [_numbers(_inner_value(item)) for item in items]
     if len({len(vector) for vector in vectors}) > 1:
         raise ValueError("embeddings of different lengths")
+    if not vectors[0].size:
+        raise ValueError(
+            "empty embeddings, without numbers. Is it a model for embeddings, and the server's newest version?"
+        )
     if not all(vector.any() for vector in vectors):
         raise ValueError("an embedding of zeros, which has no direction")
     return np.stack(vectors)[_order(items)]

@@ -177,8 +177,10 @@ class _HttpClient(openai.DefaultHttpxClient):
         is_stream = content_type.startswith("text/event-stream")
         try:
             exchange.reply = exchange.read(bytes(body), is_stream)
-        except (ValueError, LookupError, TypeError):  # a body of another form
+        except (ValueError, LookupError, TypeError) as error:  # a body of another form
             exchange.damage = body.decode("utf-8", "replace")
+            if type(error) is ValueError:  # of ours
+                exchange.damage = f"{error}: {exchange.damage}"
             response.status_code = _BAD_GATEWAY
         exchange.after(exchange.reply, refused=False)
 

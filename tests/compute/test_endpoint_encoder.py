@@ -243,6 +243,25 @@ def test_a_request_with_too_many_texts_is_halved_and_the_size_remembered(
         assert len([texts for texts in server.asked if len(texts) > 10]) == 1
 
 
+def test_texts_are_sent_singly_to_a_server_that_embeds_only_the_first_of_several(
+    store: Store,
+) -> None:
+    with serving(lambda texts: as_openai(texts[:1])) as server:
+        encoder = EndpointEncoder(server.url, "letters", retries=0)
+        assert np.allclose(encoder.encode(TEXTS, store), unit_letters(TEXTS))
+    # the dimensions, one request of several texts, and each text
+    assert len(server.asked) == 1 + 1 + len(TEXTS)
+
+
+def test_vectors_without_numbers_are_an_error_that_says_so(store: Store) -> None:
+    empty = {"data": [{"index": 0, "embedding": []}]}
+    with (
+        serving(lambda _: (200, empty)) as server,
+        pytest.raises(EndpointError, match=rf"{server.url}.*without numbers"),
+    ):
+        EndpointEncoder(server.url, "letters", retries=0).encode(TEXTS, store)
+
+
 def test_a_request_that_times_out_is_sent_with_fewer_texts(store: Store) -> None:
     def slowly(texts: list[str]) -> tuple[int, dict[str, Any]]:
         time.sleep(0.1 * len(texts))
