@@ -131,13 +131,7 @@ def load(options: LoadOptions) -> QADataset:
             )
         name = title = options.path.resolve().name
         tables = sorted(options.path.glob("**/*"))
-        judgement_files = sorted(
-            path
-            for path in chain(
-                options.path.glob("qrels/*"), options.path.glob("qrels.*")
-            )
-            if path.name.endswith(QRELS_ENDINGS)
-        )
+        judgement_files = _judgement_files(options.path)
         origin = {}
         graphs = find_graph_files(options.path)
     split, qrels = _judgements_of_split(judgement_files, options.split, name)
@@ -149,6 +143,17 @@ def load(options: LoadOptions) -> QADataset:
     )
     source = {**origin, "files": files.checksums, "split": split, "notes": notes}
     return QADataset(title, corpus, questions, source=source, graph_files=graphs)
+
+
+def _judgement_files(folder: Path) -> list[Path]:
+    """The files of judgements of a set: qrels.*, or those in qrels/, default/ or data/, as in clones of the hub."""
+    for pattern in ("qrels/*", "qrels.*", "default/*", "data/*"):
+        files = sorted(
+            path for path in folder.glob(pattern) if path.name.endswith(QRELS_ENDINGS)
+        )
+        if files:
+            return files
+    return []
 
 
 def _from_hub(options: LoadOptions) -> tuple[list[Path], list[Path], dict[str, object]]:

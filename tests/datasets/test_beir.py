@@ -46,11 +46,14 @@ def test_grades_are_kept_and_the_set_is_named_after_its_folder(folder):
         load("beir", path=folder, split="train")
 
 
-def test_a_clone_of_the_hub_has_all_three_tables_in_parts_of_parquet(tmp_path):
+@pytest.mark.parametrize("judgements", ["qrels", "default", "data"])
+def test_a_clone_of_the_hub_has_all_three_tables_in_parts_of_parquet(
+    tmp_path, judgements
+):
     tables = {
         "corpus": [{"_id": "d1", "title": "", "text": "first"}],
         "queries": [{"_id": "q1", "text": "what?"}, {"_id": "q2", "text": "who?"}],
-        "qrels": [
+        judgements: [
             {"query-id": "q1", "corpus-id": "d1", "score": 1},
             {"query-id": "q2", "corpus-id": "d1", "score": 0},
         ],
