@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
+from kg2rag.datasets.documents.pdf_columns import Line, line_order
 from kg2rag.datasets.documents.pdf_right_to_left import (
     reading_order,
     with_mirrored_brackets,
@@ -82,7 +83,7 @@ def page_text(text_page: Any) -> PageText:
         if character
     ]
     box = cache(partial(_box, text_page))
-    letters = _within_page(letters, text_page, box)
+    letters = _by_columns(_within_page(letters, text_page, box), box)
     text = _text(letters)
     order = reading_order(text, lambda place: box(letters[place].row).left)
     letters = [letters[place] for place in order]
@@ -105,6 +106,33 @@ def _within_page(
         if any(_overlap(page, box(letters[end].row)) for end in ends):
             within += letters[slice(*line.span())]
     return within
+
+
+def _by_columns(
+    letters: Sequence[_Letter], box: Callable[[int], _Box]
+) -> list[_Letter]:
+    """The letters; lines that were drawn in another order than they stand are in reading order."""
+    spans = [slice(*match.span()) for match in _LINE.finditer(_text(letters))]
+    lines = list[Line]()
+    for number, span in enumerate(spans):
+        visible = [letter for letter in letters[span] if letter.character.strip()]
+        if visible:
+            first, last = (box(letter.row) for letter in (visible[0], visible[-1]))
+            left, right = min(first.left, last.left), max(first.right, last.right)
+            place = _Box(
+                left, min(first.bottom, last.bottom), right, max(first.top, last.top)
+            )
+            lines.append(Line(number, len(visible), *place))
+    order = line_order(lines)
+    if order == sorted(order):
+        return list(letters)
+    newline = next(letter for letter in reversed(letters) if letter.character == "\n")
+    ordered = list[_Letter]()
+    for number in order:
+        ordered += letters[spans[number]]
+        if ordered[-1].character != "\n":
+            ordered += [newline._replace(character="\r"), newline]
+    return ordered
 
 
 def _text(letters: Sequence[_Letter]) -> str:

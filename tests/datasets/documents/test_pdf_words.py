@@ -6,6 +6,7 @@ import pytest
 from file_makers import pdf_of
 
 from kg2rag.datasets.documents.pdf import pdf_blocks
+from kg2rag.datasets.documents.pdf_columns import Line, line_order
 from kg2rag.datasets.documents.pdf_right_to_left import reading_order
 
 HYPHEN = b"/Helvetica/Encoding<</Differences[126/uni2010]>>"
@@ -95,3 +96,37 @@ def test_letters_of_a_ligature_and_digits_of_arabic_are_in_reading_order():
     assert (
         "".join(text[place] for place in order) == "\u0644\u0627\u062a \u0664\u0662\r\n"
     )
+
+
+def test_texts_are_read_from_top_to_bottom_by_columns_in_whatever_order_they_are_drawn():
+    heads = [Line(6, 50, 50, 730, 500, 742)]
+    left = [Line(row, 50, 50, 732 - 12 * row, 260, 744 - 12 * row) for row in (3, 4, 5)]
+    right = [
+        Line(row, 50, 300, 696 - 12 * row, 500, 708 - 12 * row) for row in (0, 1, 2)
+    ]
+    assert line_order([*right, *left, *heads]) == [6, 3, 4, 5, 0, 1, 2]
+    rows = [Line(row, 50, 50, 60 * row, 500, 60 * row + 12) for row in (1, 3, 2)]
+    assert line_order(rows) == [3, 2, 1]
+
+
+def test_the_order_of_drawing_holds_for_columns_and_rows_of_cells():
+    cells = [
+        Line(
+            2 * row + column,
+            9,
+            100 * column,
+            -40 * row,
+            100 * column + 60,
+            10 - 40 * row,
+        )
+        for row in range(3)
+        for column in range(2)
+    ]
+    assert line_order(cells) == [0, 1, 2, 3, 4, 5]
+
+
+def test_a_text_box_that_is_drawn_late_stands_where_the_page_has_it(read):
+    late = r"The filter of the house is changed in spring by Ida and Tom.) Tj 0 72 Td (The pump of the house runs on oil of the old mill at Bern."
+    first = pdf_of([late])
+    text = read({"a.pdf": first}).corpus[0].text
+    assert text.index("pump") < text.index("filter")

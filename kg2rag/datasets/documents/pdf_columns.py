@@ -1,0 +1,137 @@
+"""The lines of a page of a PDF with their places -> their order from top to bottom, by columns.
+
+Ours: the order in which a program drew the text holds unless a text stands above or left of
+another that it was drawn after; then the page is divided at its white gaps, as in the X-Y cut of
+Nagy and Seth (1984), and columns come before rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import NamedTuple
+
+MIN_LINES = 3
+"""Least number of lines of a column beside another."""
+MIN_LETTERS = 40
+"""Least number of characters of a text whose place is compared."""
+LINE_GAP = 1.0
+"""Largest distance of two lines of a text, as part of the height of the first."""
+
+
+class Line(NamedTuple):
+    """A line of a page: its number, its number of characters and its place in points."""
+
+    number: int
+    n_characters: int
+    left: float
+    bottom: float
+    right: float
+    top: float
+
+
+class _Text(NamedTuple):
+    """Lines that follow each other downwards, and the place of all."""
+
+    lines: list[Line]
+
+    @property
+    def left(self) -> float:
+        return min(line.left for line in self.lines)
+
+    @property
+    def right(self) -> float:
+        return max(line.right for line in self.lines)
+
+    @property
+    def bottom(self) -> float:
+        return min(line.bottom for line in self.lines)
+
+    @property
+    def top(self) -> float:
+        return max(line.top for line in self.lines)
+
+
+def line_order(lines: Sequence[Line]) -> list[int]:
+    """The numbers of the lines in reading order."""
+    texts = list[_Text]()
+    for line in lines:
+        if texts and _continues(texts[-1].lines[-1], line):
+            texts[-1].lines.append(line)
+        else:
+            texts.append(_Text([line]))
+    if any(_is_misplaced(*pair) for pair in combinations(_long(texts), 2)):
+        texts = list(_divided(texts))
+    return [line.number for text in texts for line in text.lines]
+
+
+def _continues(line: Line, following: Line) -> bool:
+    """Whether a line is the next one of a text."""
+    gap = line.bottom - following.top
+    height = line.top - line.bottom
+    is_below = following.top < line.top and gap < LINE_GAP * height
+    return is_below and following.left < line.right and line.left < following.right
+
+
+def _long(texts: Sequence[_Text]) -> list[_Text]:
+    """The texts that are long enough to be compared."""
+    return [
+        text
+        for text in texts
+        if sum(line.n_characters for line in text.lines) >= MIN_LETTERS
+    ]
+
+
+def _is_misplaced(text: _Text, following: _Text) -> bool:
+    """Whether a text that was drawn later stands above another or in a column left of it."""
+    if following.left < text.right and text.left < following.right:
+        return following.bottom >= text.top
+    are_columns = min(len(text.lines), len(following.lines)) >= MIN_LINES
+    overlap = min(text.top, following.top) - max(text.bottom, following.bottom)
+    height = min(text.top - text.bottom, following.top - following.bottom)
+    return are_columns and following.right <= text.left and overlap > height / 2
+
+
+def _divided(texts: Sequence[_Text]) -> Iterator[_Text]:
+    """The texts by columns, if a gap from top to bottom divides them, or else by rows."""
+    columns = _columns(texts)
+    if len(columns) > 1:
+        for column in columns:
+            yield from _divided(column)
+        return
+    rows = _rows(texts)
+    if len(rows) == 1:
+        yield from texts
+        return
+    groups = [rows[0]]
+    for row in rows[1:]:
+        if len(_columns([*groups[-1], *row])) > 1:
+            groups[-1].extend(row)
+        else:
+            groups.append(row)
+    for group in groups:
+        yield from _divided(group)
+
+
+def _columns(texts: Sequence[_Text]) -> list[list[_Text]]:
+    """The texts between vertical gaps, from left to right, each in the order of the page."""
+    columns = list[list[_Text]]()
+    right = float("-inf")
+    for text in sorted(texts, key=lambda text: text.left):
+        if text.left >= right:
+            columns.append([])
+        columns[-1].append(text)
+        right = max(right, text.right)
+    return columns
+
+
+def _rows(texts: Sequence[_Text]) -> list[list[_Text]]:
+    """The texts between horizontal gaps, from top to bottom."""
+    rows = list[list[_Text]]()
+    bottom = float("inf")
+    for text in sorted(texts, key=lambda text: -text.top):
+        if text.top <= bottom:
+            rows.append([])
+        rows[-1].append(text)
+        bottom = min(bottom, text.bottom)
+    return rows
