@@ -126,7 +126,7 @@ def test_the_order_of_drawing_holds_for_columns_and_rows_of_cells():
 
 
 def test_a_text_box_that_is_drawn_late_stands_where_the_page_has_it(read):
-    late = r"The filter of the house is changed in spring by Ida and Tom.) Tj 0 72 Td (The pump of the house runs on oil of the old mill at Bern."
-    first = pdf_of([late])
-    text = read({"a.pdf": first}).corpus[0].text
+    late = r"The filter of the house is changed in spring by Ida and Tom.) Tj 0 72 Td ("
+    first = "The pump of the house runs on oil of the old mill at Bern."
+    text = read({"a.pdf": pdf_of([late + first])}).corpus[0].text
     assert text.index("pump") < text.index("filter")
