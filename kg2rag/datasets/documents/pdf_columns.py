@@ -105,7 +105,8 @@ def _divided(texts: Sequence[_Text]) -> Iterator[_Text]:
         return
     groups = [rows[0]]
     for row in rows[1:]:
-        if len(_columns([*groups[-1], *row])) > 1:
+        n_columns = len(_columns([*groups[-1], *row]))
+        if n_columns > 1 and len(_columns(groups[-1])) in (1, n_columns):
             groups[-1].extend(row)
         else:
             groups.append(row)

@@ -104,7 +104,9 @@ def test_texts_are_read_from_top_to_bottom_by_columns_in_whatever_order_they_are
     right = [
         Line(row, 50, 300, 696 - 12 * row, 500, 708 - 12 * row) for row in (0, 1, 2)
     ]
-    assert line_order([*right, *left, *heads]) == [6, 3, 4, 5, 0, 1, 2]
+    foot = [Line(7, 2, 270, 600, 280, 612)]
+    lines = [*right, *left, *heads, *foot]
+    assert line_order(lines) == [6, 3, 4, 5, 0, 1, 2, 7]
     rows = [Line(row, 50, 50, 60 * row, 500, 60 * row + 12) for row in (1, 3, 2)]
     assert line_order(rows) == [3, 2, 1]
 
