@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.pdf_columns import Line, line_order
 from kg2rag.datasets.documents.pdf_right_to_left import (
+    RIGHT_TO_LEFT,
     reading_order,
     with_mirrored_brackets,
 )
@@ -111,8 +112,14 @@ def _within_page(
 def _by_columns(
     letters: Sequence[_Letter], box: Callable[[int], _Box]
 ) -> list[_Letter]:
-    """The letters; lines that were drawn in another order than they stand are in reading order."""
-    spans = [slice(*match.span()) for match in _LINE.finditer(_text(letters))]
+    """The letters; lines that were drawn in another order than they stand are in reading order.
+
+    Columns of a page with letters from right to left stay as they were drawn.
+    """
+    text = _text(letters)
+    if RIGHT_TO_LEFT.search(text):
+        return list(letters)
+    spans = [slice(*match.span()) for match in _LINE.finditer(text)]
     lines = list[Line]()
     for number, span in enumerate(spans):
         visible = [letter for letter in letters[span] if letter.character.strip()]
