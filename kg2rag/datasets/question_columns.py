@@ -216,20 +216,23 @@ def _column_of_texts(
     rows: Sequence[Mapping[str, Any]], taken: Collection[str | None], index: GoldIndex
 ) -> list[str]:
     """The first column of `CONTEXTS` with texts only, at least half of them in passages; or none."""
+    for column in _columns_of_contexts(rows):
+        cells = [_texts_in(row[column]) for row in rows if column in row]
+        if column not in taken and all(cells):
+            texts = list(chain.from_iterable(cells))
+            n_found = sum(map(bool, index.find_all(texts).values()))
+            if 2 * n_found >= len(set(texts)) and all(map(index.is_text, texts)):
+                return [column]
+    return []
+
+
+def _columns_of_contexts(rows: Sequence[Mapping[str, Any]]) -> Iterable[str]:
+    """The columns of `CONTEXTS`, and `contexts` if there is no answer of a system."""
     columns = distinct_columns(rows)
     names = list(CONTEXTS)
     if not fields_of_columns(columns, {name: (name,) for name in RESPONSES}):
         names.append("contexts")
-    for column in fields_of_columns(columns, {name: (name,) for name in names}):
-        cells = [_texts_in(row[column]) for row in rows if column in row]
-        if column in taken or not all(cells):
-            continue
-        texts = list(chain.from_iterable(cells))
-        targets = index.find_all(texts)
-        n_found = sum(targets[text] is not None for text in texts)
-        if n_found >= len(texts) / 2 and all(map(index.is_text, texts)):
-            return [column]
-    return []
+    return fields_of_columns(columns, {name: (name,) for name in names})
 
 
 def _texts_in(cell: object) -> list[str]:

@@ -120,16 +120,11 @@ def _by_columns(
     if RIGHT_TO_LEFT.search(text):
         return list(letters)
     spans = [slice(*match.span()) for match in _LINE.finditer(text)]
-    lines = list[Line]()
-    for number, span in enumerate(spans):
-        visible = [letter for letter in letters[span] if letter.character.strip()]
-        if visible:
-            first, last = (box(letter.row) for letter in (visible[0], visible[-1]))
-            left, right = min(first.left, last.left), max(first.right, last.right)
-            place = _Box(
-                left, min(first.bottom, last.bottom), right, max(first.top, last.top)
-            )
-            lines.append(Line(number, len(visible), *place))
+    lines = [
+        line
+        for number, span in enumerate(spans)
+        for line in _placed_lines(number, letters[span], box)
+    ]
     order = line_order(lines)
     if order == sorted(order):
         return list(letters)
@@ -140,6 +135,23 @@ def _by_columns(
         if ordered[-1].character != "\n":
             ordered += [newline._replace(character="\r"), newline]
     return ordered
+
+
+def _placed_lines(
+    number: int, letters: Sequence[_Letter], box: Callable[[int], _Box]
+) -> Iterator[Line]:
+    """A line by the places of its first and last visible letters; none for a blank line."""
+    visible = [letter for letter in letters if letter.character.strip()]
+    if visible:
+        ends = [box(visible[0].row), box(visible[-1].row)]
+        yield Line(
+            number,
+            len(visible),
+            min(end.left for end in ends),
+            min(end.bottom for end in ends),
+            max(end.right for end in ends),
+            max(end.top for end in ends),
+        )
 
 
 def _text(letters: Sequence[_Letter]) -> str:
@@ -220,20 +232,25 @@ def _close_gap(characters: list[str], accent: int, box: Callable[[int], _Box]) -
 
     A line that has no other character is removed.
     """
-    start, end = accent, accent + 1
-    while start and characters[start - 1] in ("", " "):
-        start -= 1
-    while end < len(characters) and characters[end] in ("", " "):
-        end += 1
+    start, end = _blanks_around(characters, accent)
     is_start = not start or characters[start - 1] == "\n"
     is_end = end == len(characters) or characters[end] == "\r"
     if is_start and is_end:
         end += 2
-    blank = [" "] if " " in characters[start:end] else []
-    if is_start or is_end or not _is_word_gap(box(start - 1), box(end)):
-        blank = []
-    rest = [""] * (len(characters[start:end]) - len(blank))
-    characters[start:end] = [*blank, *rest]
+    has_blank = " " in characters[start:end] and not (is_start or is_end)
+    characters[start:end] = [""] * len(characters[start:end])
+    if has_blank and _is_word_gap(box(start - 1), box(end)):
+        characters[start] = " "
+
+
+def _blanks_around(characters: Sequence[str], place: int) -> tuple[int, int]:
+    """The start and the end of the blanks and empty characters around a place."""
+    start, end = place, place + 1
+    while start and characters[start - 1] in ("", " "):
+        start -= 1
+    while end < len(characters) and characters[end] in ("", " "):
+        end += 1
+    return start, end
 
 
 def _is_word_gap(left: _Box, right: _Box) -> bool:
