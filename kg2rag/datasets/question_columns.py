@@ -37,7 +37,8 @@ QUESTION: Mapping[str, tuple[str, ...]] = {
     "text": (*QUESTION_AND_ANSWER["question"], "user_input", "input", "prompt", "text"),
     "gold": (*GOLD, *IDS),
     "answers": (
-        *("answers", "answer", "generation_gt", "reference", "ground_truth"),
+        *("answers", "ground_truth", "ground_truths", "generation_gt", "answer"),
+        "reference",
         *QUESTION_AND_ANSWER["answer"],
     ),
     **{name: (name,) for name in ("type", "hops", "triples")},

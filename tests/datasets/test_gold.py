@@ -198,6 +198,12 @@ def test_ids_of_the_corpus_that_a_file_of_questions_brings_are_found_by_their_te
     assert data.source["notes"][note] == 1
 
 
+def test_the_reference_is_the_answer_beside_that_of_a_system():
+    row = {"question": "Who waits?", "gold": "a.pdf", "answer": "Ida."}
+    [question] = kg2rag.from_frames(CORPUS, [row | {"ground_truth": "Lund"}]).questions
+    assert question.answers == ("Lund",)
+
+
 def test_ids_with_texts_are_questions_without_gold():
     data = kg2rag.from_frames(CORPUS, {"q1": "Who waits at the pier?"})
     assert [query.text for query in data.unjudged] == ["Who waits at the pier?"]

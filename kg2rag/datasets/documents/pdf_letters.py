@@ -99,13 +99,17 @@ def page_text(text_page: Any) -> PageText:
 def _within_page(
     letters: Sequence[_Letter], text_page: Any, box: Callable[[int], _Box]
 ) -> list[_Letter]:
-    """The letters of the lines that start or end within the page."""
+    """The letters of the lines that start or end within the page; a line drawn twice counts once."""
     page = _Box(*text_page.page.get_bbox())
     within = list[_Letter]()
+    drawn = set[tuple[str, _Box, _Box]]()
     for line in _LINE.finditer(_text(letters)):
-        ends = line.start(), line.end() - 1
-        if any(_overlap(page, box(letters[end].row)) for end in ends):
+        first, last = (box(letters[end].row) for end in (line.start(), line.end() - 1))
+        key = (line[0].strip(), first, last)
+        is_repeated = bool(key[0]) and key in drawn
+        if not is_repeated and (_overlap(page, first) or _overlap(page, last)):
             within += letters[slice(*line.span())]
+            drawn.add(key)
     return within
 
 

@@ -132,3 +132,16 @@ def test_a_text_box_that_is_drawn_late_stands_where_the_page_has_it(read):
     first = "The pump of the house runs on oil of the old mill at Bern."
     text = read({"a.pdf": pdf_of([late + first])}).corpus[0].text
     assert text.index("pump") < text.index("filter")
+
+
+def test_a_block_that_is_drawn_twice_at_one_place_is_read_once(read):
+    first, *middle, last = [f"Line {number} of the sender." for number in "123456"]
+    again = f"{last}) Tj 0 120 Td ({first}"
+    pdf = pdf_of([first, *middle, again, *middle, last])
+    text = read({"a.pdf": pdf}).corpus[0].text
+    assert text.split() == " ".join([first, *middle, last]).split()
+
+
+def test_equal_lines_at_different_places_are_all_read(read):
+    pdf = pdf_of(["Yes, it is.", "No.", "Yes, it is."])
+    assert read({"a.pdf": pdf}).corpus[0].text.count("Yes") == 2
