@@ -286,8 +286,7 @@ def collect(
 ) -> tuple[Corpus, tuple[Question, ...], dict[str, int]]:
     """The corpus, the questions with a relevant document, and counts of omitted or changed records.
 
-    is_strict : True if empty documents and judgements of unknown queries are errors; otherwise they
-    are left out and counted.
+    is_strict : True if empty documents are errors; otherwise they are left out and counted.
 
     DataError: a judged document that the corpus lacks, two different grades of one document for a
     query, or no question.
@@ -308,7 +307,7 @@ def collect(
             empty.add(document.id)
     corpus = Corpus.from_passages(passages)
     texts = {query.id: query.text for query in queries}
-    known = _Known(texts, frozenset(corpus.ids), empty, is_strict)
+    known = _Known(texts, frozenset(corpus.ids), empty)
     gold = _gold(judgements, known, notes)
     questions = tuple(
         Question(id_, text, gold[id_]) for id_, text in texts.items() if gold.get(id_)
@@ -339,26 +338,20 @@ class _Known:
     """The ids of queries and documents that judgements may name.
 
     empty : the ids of documents that were left out.
-    is_strict : as in `collect`.
     """
 
     queries: Container[str]
     documents: Container[str]
     empty: Container[str]
-    is_strict: bool
 
     def has(
         self, location: str, query: str, document: str, notes: Counter[str]
     ) -> bool:
         """Whether a judgement's query and document exist; one that does not is counted in `notes`.
 
-        DataError: the corpus never had the document, or the query is unknown and `is_strict`.
+        DataError: the corpus never had the document.
         """
         if query not in self.queries or document in self.empty:
-            if self.is_strict:
-                raise DataError(
-                    f"{location}: {query!r} is none of the queries. Are both of the same version?"
-                )
             kind = "documents" if query in self.queries else "queries"
             notes[f"judgements of {kind} without text left out"] += 1
             return False

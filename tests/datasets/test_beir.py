@@ -83,11 +83,17 @@ def test_a_title_alone_serves_as_text_and_is_counted(folder, write):
         load("beir", path=folder)
 
 
+def test_judgements_of_queries_that_the_set_lacks_are_counted(folder, write):
+    write("nano/qrels/test.tsv", HEADER + "q1\td1\t1\nq9\td1\t1\n")
+    data = load("beir", path=folder)
+    assert [question.id for question in data.questions] == ["q1"]
+    assert data.source["notes"]["judgements of queries without text left out"] == 1
+
+
 @pytest.mark.parametrize(
     ("row", "message"),
     [
         ("q1\td9\t1", r"test\.tsv, line 2: 'd9'"),
-        ("q9\td1\t1", r"test\.tsv, line 2: 'q9'"),
         ("q1\td1\tyes", r"test\.tsv, line 2: field 'score'.*'yes'"),
         ("q1\td1", r"test\.tsv, record 2: .*3 cells"),
         ("q1\td1\t1\nq1\td1\t2", r"test\.tsv, line 3: 'q1' and 'd1' are judged twice"),

@@ -61,14 +61,15 @@ def _with_header(lines: Sequence[str], delimiter: str) -> tuple[list[str], list[
         remarks.append("names of columns in two rows, joined")
         table_lines[:2] = [_line_of(two_rows, delimiter)]
     cells = _cells_of(table_lines[0], delimiter)
-    repeated = {cell.casefold() for cell, count in Counter(cells).items() if count > 1}
-    if repeated and repeated.isdisjoint(TEXT_COLUMNS | ID_COLUMNS):
-        table_lines[0] = _line_of(_numbered_apart(cells), delimiter)
-        remarks.append("columns of one name, numbered")
     names = default_column_names(cells)
     if names:
         remarks.append("columns without names, named by their position")
         table_lines.insert(0, f"{delimiter.join(names)}\n")
+        return table_lines, remarks
+    repeated = {cell.casefold() for cell, count in Counter(cells).items() if count > 1}
+    if repeated and repeated.isdisjoint(TEXT_COLUMNS | ID_COLUMNS):
+        table_lines[0] = _line_of(_numbered_apart(cells), delimiter)
+        remarks.append("columns of one name, numbered")
     return table_lines, remarks
 
 
@@ -106,17 +107,21 @@ def _line_of(cells: Sequence[str], delimiter: str) -> str:
 def default_column_names(cells: Sequence[str]) -> list[str]:
     """Names for the columns of a table by its first row; [] if this row is a header.
 
-    A row whose first cell is a number is a record. Its first column is the id, and of the others
-    the one with the longest cell is the text.
+    A row whose first cell is a number is a record. Its first column is the id. Of the others, one
+    that has twice as many letters as any other is the text.
 
     >>> default_column_names(["17", "Ada", "Ada wrote notes."])
     ['id', 'column_2', 'text']
+    >>> default_column_names(["17", "Ada Byron", "Ockham Park"])
+    ['id', 'column_2', 'column_3']
     """
     if len(cells) < 2 or not cells[0].strip().isdecimal():
         return []
     names = ["id", *(f"column_{number}" for number in range(2, len(cells) + 1))]
-    longest = max(range(1, len(cells)), key=lambda column: len(cells[column]))
-    names[longest] = "text"
+    n_letters = [sum(map(str.isalpha, cell)) for cell in cells]
+    *_, second, most = sorted(n_letters)
+    if most >= 2 * second:
+        names[n_letters.index(most)] = "text"
     return names
 
 

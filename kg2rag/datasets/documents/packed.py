@@ -28,6 +28,7 @@ from kg2rag.text.records import DataError, parse_json
 MAX_OUTPUT_CHARACTERS = 20_000
 """Longest output of a notebook's cell; a longer one is a table or a log, and is left out."""
 _OBJECT = re.compile(r"<[\w.]+ object[^<>]*>")  # how Python prints most objects
+_PRINTED_OBJECT = re.compile(r"<[^<>]*>")
 _DATABRICKS = re.compile(r"(#|--|//) Databricks notebook source[ \t]*\n")
 _CELL = re.compile(r"(?m)^# ?%%(?:[ \t]+([^\n]*))?\n")
 _KIND = re.compile(r"\[(\w+)\]|\b[\w.]+=\S+")
@@ -89,23 +90,37 @@ def _output_page(output: Mapping[str, Any]) -> FileDocument:
     """The text of an output as a page; that of an error is its message.
 
     Richer forms of an output are read only if the plain text is empty or names an object
-    (`<… object>`).
+    (`<… object>`). What Python prints of a figure is left out beside its picture.
     """
     data = output.get("data", output)
     text = _joined(data.get("text/plain", data.get("text", "")))
     if "ename" in output:
         text = f"{output['ename']}: {output.get('evalue', '')}"
+    is_picture = any(kind.startswith("image/") for kind in data)
+    if is_picture and _PRINTED_OBJECT.fullmatch(text.strip()):
+        return FileDocument([], source=text, left_out=text)
     if _OBJECT.fullmatch(text.strip()) or not text.strip():
-        markdown = _joined(data.get("text/markdown", data.get("markdown", "")))
-        if markdown:
-            return markdown_document(markdown)
-        page = _joined(data.get("text/html", data.get("html", "")))
-        if page:
-            return page_document(page)
-        text = _joined(data.get("text/latex", data.get("latex", ""))) or text
+        return _rich_form(data) or _printed(text)
+    return _printed(text)
+
+
+def _printed(text: str) -> FileDocument:
+    """A document of what a cell printed; a long one is left out."""
     if len(text) > MAX_OUTPUT_CHARACTERS:
         return FileDocument([], source=text, left_out=text)
     return _code_document(text)
+
+
+def _rich_form(data: Mapping[str, Any]) -> FileDocument | None:
+    """An output as Markdown, HTML or LaTeX, the first that it has."""
+    markdown = _joined(data.get("text/markdown", data.get("markdown", "")))
+    if markdown:
+        return markdown_document(markdown)
+    page = _joined(data.get("text/html", data.get("html", "")))
+    if page:
+        return page_document(page)
+    latex = _joined(data.get("text/latex", data.get("latex", "")))
+    return _printed(latex) if latex else None
 
 
 def _code_document(text: str) -> FileDocument:

@@ -102,14 +102,14 @@ def _within_page(
     """The letters of the lines that start or end within the page; a line drawn twice counts once."""
     page = _Box(*text_page.page.get_bbox())
     within = list[_Letter]()
-    drawn = set[tuple[str, _Box, _Box]]()
+    drawn = set[tuple[str, _Box]]()
     for line in _LINE.finditer(_text(letters)):
         first, last = (box(letters[end].row) for end in (line.start(), line.end() - 1))
-        key = (line[0].strip(), first, last)
-        is_repeated = bool(key[0]) and key in drawn
+        text = line[0].strip()
+        is_repeated = bool(text) and (text, first) in drawn
         if not is_repeated and (_overlap(page, first) or _overlap(page, last)):
             within += letters[slice(*line.span())]
-            drawn.add(key)
+            drawn.add((text, first))
     return within
 
 

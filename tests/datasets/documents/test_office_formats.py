@@ -401,6 +401,17 @@ def test_an_output_of_a_notebook_is_read_in_the_form_that_has_its_text(
     assert documents.report.loc[0, "lost"] == 0
 
 
+def test_what_python_prints_of_a_figure_is_left_out_beside_the_picture(read):
+    data = {
+        "image/png": "iVBORw0KGgo=",
+        "text/plain": "<Figure size 640x480 with 1 Axes>",
+    }
+    cell = {"cell_type": "code", "source": "plot()", "outputs": [{"data": data}]}
+    documents = read({"a.ipynb": notebook_of(cell)})
+    assert text_of(documents) == "plot()"
+    assert documents.report.loc[0, "lost"] == 0
+
+
 PARTS = "Subject: Fares\nMIME-Version: 1.0\nContent-Type: multipart/{}; boundary=B\n\n{}--B--\n"
 
 

@@ -74,13 +74,24 @@ def test_a_table_without_names_of_columns_has_its_first_row_as_a_record(read):
 
 
 def test_the_longest_cell_behind_the_number_is_the_text_and_both_remarks_stay(read):
-    lines = "Ferries of the harbour,,\n20250101000001,Lund,sails\n20250101000002,Mols,waits\n"
+    lines = "Ferries of the harbour,,\n20250101000001,Lund,sails again\n20250101000002,Mols,waits\n"
     documents = read({"ferries.csv": lines})
     texts = [text for _, text in passages_of(documents).values()]
     remark = documents.report.loc[0, "remark"]
-    assert texts == ["sails", "waits"]
+    assert texts == ["sails again", "waits"]
     assert "without names" in remark
     assert "left out: 1" in remark
+
+
+def test_cells_that_repeat_in_a_first_record_are_no_names_and_names_alone_are_no_text(
+    read,
+):
+    documents = read(
+        {"a.csv": "1,1,Ada Byron,Ockham Park\n2,1,Ida Lund,Marstal Pier\n"}
+    )
+    [first, second] = [text for _, text in passages_of(documents).values()]
+    assert first == "id: 1\ncolumn_2: 1\ncolumn_3: Ada Byron\ncolumn_4: Ockham Park"
+    assert "Marstal Pier" in second
 
 
 def test_a_record_whose_text_is_a_page_is_read_as_one(read):
