@@ -175,12 +175,7 @@ def _question_rows(questions: Any, index: GoldIndex, notes: Counter[str]) -> Any
         for names in (("queries",), ("relevant_docs", "qrels"), ("corpus",))
     )
     if isinstance(queries, Mapping) and isinstance(relevant, Mapping):
-        entries = corpus if isinstance(corpus, Mapping) else {}
-        text_of = {
-            name: _name_of_gold(entries[name], index)
-            for name in set(chain.from_iterable(map(_ids_of, relevant.values())))
-            if name in entries and not index.has_name(str(name))
-        }
+        text_of = _texts_of_ids(relevant, corpus, index)
         notes["gold found by its text in the questions' own corpus"] += len(text_of)
         return [
             {"id": id_, "text": text, "gold": _named(relevant.get(id_), text_of)}
@@ -193,6 +188,20 @@ def _question_rows(questions: Any, index: GoldIndex, notes: Counter[str]) -> Any
     ):
         return [{"text": text, "gold": gold} for text, gold in questions.items()]
     return questions
+
+
+def _texts_of_ids(
+    relevant: Mapping[Any, Any], entries: object, index: GoldIndex
+) -> dict[Any, Any]:
+    """Id that the corpus lacks -> its text in `entries`, the corpus that the questions bring."""
+    if not isinstance(entries, Mapping):
+        return {}
+    ids = dict.fromkeys(chain.from_iterable(map(_ids_of, relevant.values())))
+    return {
+        id_: _name_of_gold(entries[id_], index)
+        for id_ in ids
+        if id_ in entries and not index.has_name(str(id_))
+    }
 
 
 def _part(questions: Any, *names: str) -> Any:

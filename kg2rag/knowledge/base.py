@@ -12,7 +12,6 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from importlib.metadata import EntryPoint
-from itertools import islice
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -369,7 +368,8 @@ class KnowledgeBase:
             encoded_texts = dict(zip(new, self.encode(new, role), strict=True))
             vectors |= encoded_texts
             memory |= encoded_texts
-            for text in list(islice(memory, max(len(memory) - MAX_KEPT_VECTORS, 0))):
+            kept_texts = list(memory)  # a copy, which other threads do not change
+            for text in kept_texts[: max(len(kept_texts) - MAX_KEPT_VECTORS, 0)]:
                 memory.pop(text, None)  # another thread may have removed it
         return np.stack([vectors[text] for text in texts])
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -222,6 +224,26 @@ def test_the_vectors_of_the_last_texts_alone_stay_in_memory(
     assert len(asked(little)) == before
     assert np.array_equal(little.encode_once(["a"]), together[:1])
     assert asked(little)[before:] == [["passage: a"]]
+
+
+def test_threads_have_the_vectors_of_their_texts_while_others_remove_them(
+    little: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kg2rag.knowledge.base.MAX_KEPT_VECTORS", 3)
+    letters = [chr(97 + i) for i in range(26)]
+    vector_of = dict(
+        zip(letters, Alphabet().encode(letters, little.store), strict=True)
+    )
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            texts = [letters[start : start + 4] for start in range(23)] * 20
+            results = list(pool.map(little.encode_once, texts))
+    finally:
+        sys.setswitchinterval(interval)
+    for batch, vectors in zip(texts, results, strict=True):
+        assert np.array_equal(vectors, [vector_of[text] for text in batch])
 
 
 def test_a_graph_over_other_passages_is_refused(kb: KnowledgeBase) -> None:

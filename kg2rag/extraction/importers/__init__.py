@@ -256,22 +256,23 @@ def _summed_weights(
 
     A statement without a weight then counts 1. Those of a passage or with a strength keep their weight.
     """
-    keys = [
-        s.triple if s.strength is None and not s.triple.passage_id else None
-        for s in statements
-    ]
-    counts = Counter(key for key in keys if key is not None)
-    n_repeated = counts.total() - len(counts)
+    edges = list(filter(_is_edge, statements))
+    sums: defaultdict[Triple, float] = defaultdict(float)
+    for edge in edges:
+        sums[edge.triple] += 1.0 if edge.weight is None else edge.weight
+    n_repeated = len(edges) - len(sums)
     if n_repeated == 0:
-        return [s.weight for s in statements]
+        return [statement.weight for statement in statements]
     notes["parallel edges, their weights added up"] += n_repeated
-    sums: defaultdict[object, float] = defaultdict(float)
-    for key, statement in zip(keys, statements, strict=True):
-        sums[key] += 1.0 if statement.weight is None else statement.weight
     return [
-        statement.weight if key is None else sums[key]
-        for key, statement in zip(keys, statements, strict=True)
+        sums[statement.triple] if _is_edge(statement) else statement.weight
+        for statement in statements
     ]
+
+
+def _is_edge(statement: Statement) -> bool:
+    """Whether a statement has neither a passage nor a strength."""
+    return statement.strength is None and not statement.triple.passage_id
 
 
 def triple_record(value: object) -> Record | None:

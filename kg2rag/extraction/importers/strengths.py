@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
+from decimal import Decimal
 from math import isfinite, log1p
 
 DEFAULT_STRENGTH = 5.0
@@ -84,10 +85,12 @@ def is_missing(value: object) -> bool:
 def number_of(value: object) -> float | None:
     """A number, or that of a text, perhaps with a decimal comma; None for any other value.
 
+    Databases return numbers as `Decimal`.
+
     >>> number_of("3.0"), number_of("3,5"), number_of(2), number_of("1,234"), number_of(True)
     (3.0, 3.5, 2.0, None, None)
     """
-    if isinstance(value, bool) or not isinstance(value, str | int | float):
+    if isinstance(value, bool) or not isinstance(value, str | int | float | Decimal):
         return None
     if isinstance(value, str) and _DECIMAL_COMMA.fullmatch(value.strip()):
         value = value.replace(",", ".")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from decimal import Decimal
 from pathlib import Path
 
 import pandas as pd
@@ -137,6 +138,16 @@ def test_words_of_confidence_are_none_and_counted_beside_a_number_of_it(
     found = TriplesFile(written(tmp_path, *records)).extract(CORPUS)
     assert [triple.confidence for triple in found.triples] == [0.9, 1.0]
     assert found.notes == {"relations whose confidence is a word, of confidence 1": 1}
+
+
+def test_weights_of_databases_are_numbers() -> None:
+    edges = [
+        {**ROWS[0], "strength": None, "weight": Decimal("3.40")},
+        {**ROWS[1], "strength": None, "weight": Decimal("0.10")},
+    ]
+    [strong, weak] = TriplesFile(rows=tuple(edges)).extract(CORPUS).triples
+    assert strong.strength == 10.0
+    assert weak.strength < 2
 
 
 def test_triples_of_other_passages_are_counted(tmp_path: Path) -> None:
