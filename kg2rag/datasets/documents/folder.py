@@ -29,7 +29,7 @@ from kg2rag.datasets.documents.reading import (
 )
 from kg2rag.datasets.documents.renditions import remove_renditions
 from kg2rag.datasets.documents.splitting import Splitter
-from kg2rag.datasets.documents.tables import Table, read_table, with_texts
+from kg2rag.datasets.documents.tables import read_table, with_texts
 from kg2rag.datasets.documents.unpacking import read_files
 from kg2rag.datasets.documents.wiki_folders import (
     dokuwiki_files,
@@ -82,8 +82,8 @@ def from_folder(
             f"{root} does not exist. Give a folder of documents: {', '.join(ENDINGS)}."
         )
     if not root.is_dir() and is_table(read_bytes(ListedFile(root, root.name))):
-        table = with_texts(Table(read_table(root)))
-        return from_texts(table.records, tokens=tokens, name=name or root.stem)
+        table = with_texts(read_table(root))
+        return _from_records(table.records, tokens, name or root.stem, table.remark)
     splitter = Splitter(tokens)
     left_out = None
     if leave_out:
@@ -209,10 +209,15 @@ def from_texts(texts: Any, *, tokens: int = TOKENS, name: str = "texts") -> Docu
     >>> from_texts(["Ada wrote notes.", "Charles built engines."])
     Documents('texts', Corpus(2 passages, 2 documents))
     """
+    return _from_records(texts, tokens, name)
+
+
+def _from_records(texts: Any, tokens: int, name: str, remark: str = "") -> Documents:
+    """The documents of texts; the report has a remark on the reading of each, such as a guessed encoding."""
     splitter = Splitter(tokens)
     corpus = corpus_of(texts, name)
     rows = record_rows(corpus, splitter)
-    entries = {passage.id: FileEntry() for passage in corpus}
+    entries = {passage.id: FileEntry(remark=remark) for passage in corpus}
     for row in rows:
         entry = entries[row.pop("record")]
         entry.rows.append(row)

@@ -76,8 +76,8 @@ class Table(NamedTuple):
     source: str = ""
 
 
-def read_table(path: str | Path) -> list[Mapping[str, Any]]:
-    """The records of a table, or of a .json or .yaml file with records.
+def read_table(path: str | Path) -> Table:
+    """A table, or the records of a .json or .yaml file.
 
     A cell that holds a JSON list or object as text is parsed.
     """
@@ -89,7 +89,7 @@ def read_table(path: str | Path) -> list[Mapping[str, Any]]:
     data = file.read_bytes()
     if ending != ".parquet":
         data = decode(data, file).encode()
-    return list(parse_table(data, str(file), ending).records)
+    return parse_table(data, str(file), ending)
 
 
 def read_questions(path: str | Path) -> Any:
@@ -106,7 +106,7 @@ def read_questions(path: str | Path) -> Any:
             return questions
     if ending in SPREADSHEETS and file.is_file():
         return _sheets_of_questions(file)
-    records = read_table(path)
+    records = read_table(path).records
     return flat_questions(records) or records
 
 

@@ -10,6 +10,8 @@ import openpyxl
 import pytest
 from file_makers import passages_of
 
+import kg2rag
+
 
 def test_tables_of_a_spreadsheet_are_read_as_files_of_a_folder(read):
     book = openpyxl.Workbook()
@@ -114,3 +116,12 @@ def test_a_column_of_ids_that_repeats_values_has_no_ids(read, table, ids, n_rema
     documents = read({"log.csv": table})
     assert documents.corpus.ids == [f"log.csv#{id_}" for id_ in ids]
     assert documents.report["remark"].str.contains("pid").sum() == n_remarks
+
+
+def test_the_remark_on_a_table_stays_if_its_file_is_given_by_itself(tmp_path):
+    file = tmp_path / "a.csv"
+    file.write_text("1,Ada Byron,Ockham Park\n2,Ida Lund,Marstal Pier\n")
+    remarks = kg2rag.from_folder(file).report["remark"]
+    assert len(remarks) == 2
+    assert all("without names" in remark for remark in remarks)
+    assert all("all its columns" in remark for remark in remarks)
