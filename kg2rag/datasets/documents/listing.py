@@ -15,9 +15,11 @@ from typing import NamedTuple
 from kg2rag.datasets.documents.derived_files import derived_files
 
 PACKAGE_FOLDERS = frozenset(
-    "node_modules bower_components __pycache__ __MACOSX site-packages venv".split()
+    "node_modules bower_components __MACOSX site-packages venv".split()
 )
 """Folders of installed packages; a virtual environment of any name is known by its pyvenv.cfg."""
+COMPILED_FOLDER = "__pycache__"
+"""What Python compiled. It comes and goes as programs run, so that no report may mention it."""
 
 
 class ListedFile(NamedTuple):
@@ -89,6 +91,7 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str], list[str], str]]:
     errors = list[OSError]()
     for folder, names, files in os.walk(root, onerror=errors.append):
         path = Path(folder)
+        names[:] = [name for name in names if name != COMPILED_FOLDER]
         yield path, list(names), files, ""
         names[:] = [
             name

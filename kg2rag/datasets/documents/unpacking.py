@@ -22,6 +22,7 @@ from kg2rag.datasets.documents.chats import (
 from kg2rag.datasets.documents.derived_files import derived_files
 from kg2rag.datasets.documents.inclusion import Inclusions
 from kg2rag.datasets.documents.listing import (
+    COMPILED_FOLDER,
     PACKAGE_FOLDERS,
     ListedFile,
 )
@@ -136,12 +137,11 @@ def _whole_part(
 
 
 def _is_document(name: str) -> bool:
-    """Whether a part is a file, and neither hidden nor of an installed package."""
+    """Whether a part is a file, and neither hidden nor compiled nor of an installed package."""
     parts = PurePosixPath(name).parts
     is_hidden = any(part.startswith(".") for part in parts)
-    return (
-        not name.endswith("/") and not is_hidden and PACKAGE_FOLDERS.isdisjoint(parts)
-    )
+    left_out = {*PACKAGE_FOLDERS, COMPILED_FOLDER}
+    return not name.endswith("/") and not is_hidden and left_out.isdisjoint(parts)
 
 
 def open_archive(data: bytes, packing: str) -> Archive | TarArchive | Workbook:

@@ -6,6 +6,7 @@ import json
 import os
 import time
 
+import pandas as pd
 import pytest
 from file_makers import docx_of, zip_of
 
@@ -83,6 +84,12 @@ def test_packages_are_left_out_and_hidden_files_counted(read):
     documents = read(GOOD | files)
     assert set(reasons(documents)) == {"node_modules", "mine"}
     assert documents.source["notes"]["hidden files and folders"] == 2
+
+
+def test_reports_are_equal_before_and_after_python_compiled_a_module(read):
+    before, after = read(GOOD), read(GOOD | {"__pycache__/conf.cpython-311.pyc": "B"})
+    pd.testing.assert_frame_equal(before.report, after.report)
+    assert before.source["notes"] == after.source["notes"]
 
 
 def test_what_kg2rag_wrote_is_no_document(tmp_path, read):
