@@ -35,7 +35,7 @@ from typing import Annotated
 import typer
 
 import kg2rag
-from kg2rag.datasets.documents.html import read_html
+from kg2rag.datasets.documents.web.html import read_html
 from kg2rag.text.records import sha256
 from kg2rag.types import Passage
 

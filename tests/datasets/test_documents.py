@@ -12,7 +12,7 @@ import kg2rag
 from kg2rag.compute import Store
 from kg2rag.datasets import Documents, from_folder, from_frame, from_texts
 from kg2rag.datasets.documents.collection import WIDE
-from kg2rag.datasets.documents.pdf import pdf_blocks
+from kg2rag.datasets.documents.pdf.reader import pdf_blocks
 from kg2rag.datasets.documents.readers import READERS
 from kg2rag.extraction.mentions.finding import find_mentions
 

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 import kg2rag
-from kg2rag.datasets.documents.tables import read_questions
+from kg2rag.datasets.documents.records.tables import read_questions
 from kg2rag.types import Passage
 
 DECOMPOSED = unicodedata.normalize("NFD", "Übersicht.md")

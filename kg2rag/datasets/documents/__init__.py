@@ -2,7 +2,7 @@
 
 from kg2rag.datasets.documents.collection import Documents
 from kg2rag.datasets.documents.folder import from_folder, from_frame, from_texts
-from kg2rag.datasets.documents.near_duplicates import ALIKE, near_duplicates
+from kg2rag.datasets.documents.passages.near_duplicates import ALIKE, near_duplicates
 from kg2rag.datasets.documents.readers import ENDINGS
 
 __all__ = [

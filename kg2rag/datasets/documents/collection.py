@@ -13,13 +13,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kg2rag.datasets.documents.entries import FileEntry
-from kg2rag.datasets.documents.excerpts import remove_excerpts, remove_lists
-from kg2rag.datasets.documents.furniture import remove_furniture
-from kg2rag.datasets.documents.links import resolve_links
-from kg2rag.datasets.documents.near_duplicates import near_duplicates
-from kg2rag.datasets.documents.splitting import NO_NAME, PassageRow
-from kg2rag.datasets.documents.tables import read_questions
+from kg2rag.datasets.documents.passages.entries import FileEntry
+from kg2rag.datasets.documents.passages.excerpts import remove_excerpts, remove_lists
+from kg2rag.datasets.documents.passages.furniture import remove_furniture
+from kg2rag.datasets.documents.passages.links import resolve_links
+from kg2rag.datasets.documents.passages.near_duplicates import near_duplicates
+from kg2rag.datasets.documents.passages.splitting import NO_NAME, PassageRow
+from kg2rag.datasets.documents.records.tables import read_questions
 from kg2rag.datasets.documents.wiki_folders import wiki_titles
 from kg2rag.datasets.frames import from_frames
 from kg2rag.text.decoding import guessed_encodings

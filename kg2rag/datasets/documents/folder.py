@@ -16,10 +16,11 @@ from kg2rag.compute import Store
 from kg2rag.compute.outputs import is_output
 from kg2rag.compute.parallel import progress_bar
 from kg2rag.datasets.documents.collection import Documents, collect
-from kg2rag.datasets.documents.entries import FileEntry, record_rows
 from kg2rag.datasets.documents.inclusion import Inclusions
 from kg2rag.datasets.documents.listing import ListedFile, list_folder
-from kg2rag.datasets.documents.mail import MailThreads
+from kg2rag.datasets.documents.messages.mail import MailThreads
+from kg2rag.datasets.documents.passages.entries import FileEntry, record_rows
+from kg2rag.datasets.documents.passages.splitting import Splitter
 from kg2rag.datasets.documents.readers import ENDINGS
 from kg2rag.datasets.documents.reading import (
     FileBytes,
@@ -27,9 +28,8 @@ from kg2rag.datasets.documents.reading import (
     read_bytes,
     read_entry,
 )
+from kg2rag.datasets.documents.records.tables import read_table, with_texts
 from kg2rag.datasets.documents.renditions import remove_renditions
-from kg2rag.datasets.documents.splitting import Splitter
-from kg2rag.datasets.documents.tables import read_table, with_texts
 from kg2rag.datasets.documents.unpacking import read_files
 from kg2rag.datasets.documents.wiki_folders import (
     dokuwiki_files,

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from textwrap import indent
 
-from kg2rag.datasets.documents.front_matter import split_front_matter
+from kg2rag.datasets.documents.markup.front_matter import split_front_matter
 from kg2rag.text.decoding import decode_text
 from kg2rag.text.records import DataError
 

@@ -8,32 +8,47 @@ from pathlib import PurePath
 
 from kg2rag.datasets.documents.archives import TARS
 from kg2rag.datasets.documents.blocks import FileDocument
-from kg2rag.datasets.documents.html import read_html
-from kg2rag.datasets.documents.json_texts import read_json, read_json_lines, read_yaml
-from kg2rag.datasets.documents.mail import (
+from kg2rag.datasets.documents.markup.markdown import read_markdown
+from kg2rag.datasets.documents.markup.packed import (
+    read_canvas,
+    read_epub,
+    read_notebook,
+)
+from kg2rag.datasets.documents.markup.references import (
+    TAGGED_ENDINGS,
+    read_references,
+    read_tagged_references,
+)
+from kg2rag.datasets.documents.markup.xml import XML_ENDINGS, read_xml
+from kg2rag.datasets.documents.messages.mail import (
     read_mail,
     read_mailbox,
     read_web_archive,
 )
-from kg2rag.datasets.documents.markdown import read_markdown
-from kg2rag.datasets.documents.office import read_docx, read_opendocument, read_pptx
-from kg2rag.datasets.documents.packed import read_canvas, read_epub, read_notebook
-from kg2rag.datasets.documents.pdf import read_pdf
-from kg2rag.datasets.documents.plain import (
+from kg2rag.datasets.documents.messages.subtitles import (
+    SUBTITLE_ENDINGS,
+    read_subtitles,
+)
+from kg2rag.datasets.documents.office.reader import (
+    read_docx,
+    read_opendocument,
+    read_pptx,
+)
+from kg2rag.datasets.documents.pdf.reader import read_pdf
+from kg2rag.datasets.documents.records.json_texts import (
+    read_json,
+    read_json_lines,
+    read_yaml,
+)
+from kg2rag.datasets.documents.records.tables import TABLES
+from kg2rag.datasets.documents.texts.plain import (
     FORMATS,
     read_manual,
     read_markup,
     read_plain,
     read_unknown,
 )
-from kg2rag.datasets.documents.references import (
-    TAGGED_ENDINGS,
-    read_references,
-    read_tagged_references,
-)
-from kg2rag.datasets.documents.subtitles import SUBTITLE_ENDINGS, read_subtitles
-from kg2rag.datasets.documents.tables import TABLES
-from kg2rag.datasets.documents.xml import XML_ENDINGS, read_xml
+from kg2rag.datasets.documents.web.html import read_html
 from kg2rag.text.decoding import SAMPLE_BYTES
 from kg2rag.text.records import SPREADSHEETS
 

@@ -20,15 +20,9 @@ from kg2rag.datasets.documents.blocks import (
     lost_words,
     one_line,
 )
-from kg2rag.datasets.documents.entries import FileEntry, table_entry
-from kg2rag.datasets.documents.json_texts import json_records
-from kg2rag.datasets.documents.json_values import load_lines, load_value
-from kg2rag.datasets.documents.layout import (
-    SAMPLE_LINES,
-    layout_documents,
-    layout_documents_of_lines,
-)
 from kg2rag.datasets.documents.listing import ListedFile
+from kg2rag.datasets.documents.passages.entries import FileEntry, table_entry
+from kg2rag.datasets.documents.passages.splitting import Splitter
 from kg2rag.datasets.documents.readers import (
     ARCHIVES,
     ENDINGS,
@@ -40,8 +34,14 @@ from kg2rag.datasets.documents.readers import (
     ending_of_content,
     limit_of,
 )
-from kg2rag.datasets.documents.splitting import Splitter
-from kg2rag.datasets.documents.tables import TABLES, VALUES, parse_table
+from kg2rag.datasets.documents.records.json_texts import json_records
+from kg2rag.datasets.documents.records.json_values import load_lines, load_value
+from kg2rag.datasets.documents.records.layout import (
+    SAMPLE_LINES,
+    layout_documents,
+    layout_documents_of_lines,
+)
+from kg2rag.datasets.documents.records.tables import TABLES, VALUES, parse_table
 from kg2rag.text.decoding import decode_text
 from kg2rag.text.records import DataError, quote
 from kg2rag.text.scripts import words

@@ -12,7 +12,7 @@ from pathlib import PurePosixPath
 from typing import NamedTuple
 
 from kg2rag.datasets.documents.blocks import join_remarks
-from kg2rag.datasets.documents.entries import FileEntry
+from kg2rag.datasets.documents.passages.entries import FileEntry
 from kg2rag.datasets.documents.readers import ENDINGS
 from kg2rag.text.scripts import words
 

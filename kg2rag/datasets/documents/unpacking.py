@@ -14,11 +14,6 @@ from io import BytesIO
 from pathlib import Path, PurePosixPath
 
 from kg2rag.datasets.documents.archives import TARS, Archive, TarArchive
-from kg2rag.datasets.documents.chats import (
-    NAME_FILES,
-    is_day_of_channel,
-    names_of_export,
-)
 from kg2rag.datasets.documents.derived_files import derived_files
 from kg2rag.datasets.documents.inclusion import Inclusions
 from kg2rag.datasets.documents.listing import (
@@ -26,7 +21,13 @@ from kg2rag.datasets.documents.listing import (
     PACKAGE_FOLDERS,
     ListedFile,
 )
-from kg2rag.datasets.documents.mail import MailThreads
+from kg2rag.datasets.documents.messages.chats import (
+    NAME_FILES,
+    is_day_of_channel,
+    names_of_export,
+)
+from kg2rag.datasets.documents.messages.mail import MailThreads
+from kg2rag.datasets.documents.office.workbooks import Workbook
 from kg2rag.datasets.documents.readers import ARCHIVES, ending_of, limit_of
 from kg2rag.datasets.documents.reading import (
     FileBytes,
@@ -34,7 +35,6 @@ from kg2rag.datasets.documents.reading import (
     file_bytes,
     read_bytes,
 )
-from kg2rag.datasets.documents.workbooks import Workbook
 from kg2rag.text.records import SPREADSHEETS
 
 MAX_ARCHIVES = 3

@@ -15,11 +15,13 @@ from kg2rag.compute import Store
 from kg2rag.compute.outputs import write_output
 from kg2rag.datasets import from_folder, from_texts
 from kg2rag.datasets.documents import folder as folder_module
-from kg2rag.datasets.documents import pandoc, plain, readers
+from kg2rag.datasets.documents import readers
 from kg2rag.datasets.documents.blocks import lost_words
 from kg2rag.datasets.documents.listing import ListedFile
-from kg2rag.datasets.documents.markdown_dialects import plain_markdown
+from kg2rag.datasets.documents.markup import pandoc
+from kg2rag.datasets.documents.markup.dialects import plain_markdown
 from kg2rag.datasets.documents.reading import read_bytes
+from kg2rag.datasets.documents.texts import plain
 
 GOOD = {"good.txt": "The ferry Halina leaves."}
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from file_makers import pdf_of
 
-from kg2rag.datasets.documents.pdf import pdf_blocks
-from kg2rag.datasets.documents.pdf_columns import Line, line_order
-from kg2rag.datasets.documents.pdf_right_to_left import reading_order
+from kg2rag.datasets.documents.pdf.columns import Line, line_order
+from kg2rag.datasets.documents.pdf.reader import pdf_blocks
+from kg2rag.datasets.documents.pdf.right_to_left import reading_order
 
 HYPHEN = b"/Helvetica/Encoding<</Differences[126/uni2010]>>"
 

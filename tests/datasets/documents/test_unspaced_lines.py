@@ -2,7 +2,7 @@
 
 import pytest
 
-from kg2rag.datasets.documents.unspaced_lines import joined_lines
+from kg2rag.datasets.documents.pdf.unspaced_lines import joined_lines
 
 
 @pytest.mark.parametrize(

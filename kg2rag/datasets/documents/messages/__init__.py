@@ -1,0 +1,1 @@
+"""Mail, chats, calendars and subtitles: a document per message, talk or event."""

@@ -1,0 +1,1 @@
+"""Files of Office programs: text documents, slides, spreadsheets."""

@@ -1,0 +1,1 @@
+"""Blocks of documents to passages: divided by length, without furniture and excerpts, with links."""

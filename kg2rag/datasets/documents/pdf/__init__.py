@@ -1,0 +1,1 @@
+"""PDF, read by pypdfium2: letters, lines in reading order, headings."""

@@ -1,0 +1,1 @@
+"""Plain text: books of libraries, test collections, and markup that is recognised by its text."""

@@ -1,0 +1,1 @@
+"""Pages of HTML: their tree, their main part without navigation, their blocks."""
