@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import base64
 import os
+import re
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -47,6 +48,10 @@ MAX_REPLY_BYTES = 64 << 20
 TIMEOUT_SECONDS = 60.0
 TOTAL_FACTOR = 10
 """The maximum duration of a request, in time-outs between two bytes."""
+_REQUEST_PATH = re.compile(
+    r"(/api)?(/(embed|embeddings|chat|completions|generate|rerank))+$|/api$|/deployments/.*"
+)
+_VERSION = re.compile(r"/v\d\w*(/|$)")
 _ALLOWED_HOSTS: ContextVar[frozenset[str] | None] = ContextVar(
     "allowed_hosts", default=None
 )
@@ -169,6 +174,8 @@ def checked_address(base_url: str) -> SplitResult:
     if url.query or url.fragment or "@" in url.netloc:  # not quoted: perhaps a secret
         raise ParameterError(
             "base_url holds a user, password, query or fragment; keys belong in environment variables."
+            " An address ends with its version and needs no api-version: https://RESOURCE.openai.azure.com/openai/v1"
+            " of Azure OpenAI."
         )
     is_address = (
         url.scheme in ("http", "https") and url.hostname and base_url.isprintable()
@@ -178,6 +185,16 @@ def checked_address(base_url: str) -> SplitResult:
             f"base_url {base_url!r} is no address. Give one such as http://localhost:8000/v1."
         )
     return url
+
+
+def versioned(base_url: str) -> str:
+    """An address without the path of a request, up to and including a version.
+
+    >>> versioned("http://localhost:11434/api/embed"), versioned("https://host/v1/embeddings/")
+    ('http://localhost:11434/v1', 'https://host/v1')
+    """
+    address = _REQUEST_PATH.sub("", base_url.rstrip("/"))
+    return address if _VERSION.search(address) else f"{address}/v1"
 
 
 def is_local(base_url: str) -> bool:

@@ -21,6 +21,7 @@ from kg2rag.compute.endpoint import (
     has_openai_key,
     hidden,
     shown,
+    versioned,
 )
 
 Parsed = TypeVar("Parsed")
@@ -28,9 +29,11 @@ _KINDS: dict[int, FailureKind] = {
     401: "access",
     403: "access",
     404: "access",
+    405: "access",
     408: "timeout",
     429: "rate limit",
 }
+_NO_SUCH_PATH = (404, 405)
 _BAD_GATEWAY = 502
 """The status assigned to a damaged reply, so that the openai client repeats the request."""
 _HEADERS = frozenset(
@@ -246,9 +249,10 @@ class GuardedClient:
             reason = f"no connection within {self.http.timeout.connect:g} seconds"
             failure = self._error(path, "timeout", reason, exchange)
         except openai.APIConnectionError as error:
-            failure = self._error(
-                path, "connection", f"{error.__cause__ or error}", exchange
-            )
+            reason = f"{error.__cause__ or error}"
+            is_plain = "SSL" in reason and "CERTIFICATE" not in reason
+            advice = "Does the server's address begin with http://?" if is_plain else ""
+            failure = self._error(path, "connection", reason, exchange, advice=advice)
         else:
             assert exchange.reply is not None
             return exchange.reply
@@ -272,6 +276,7 @@ class GuardedClient:
                 f"the reply has another form: {exchange.damage}",
                 exchange,
                 status,
+                self._address_advice,
             )
         if 300 <= status < 400:
             host = (
@@ -290,9 +295,15 @@ class GuardedClient:
         """What to do about an HTTP status; empty if the server's message has to suffice."""
         if status in (401, 403):
             return self.key_advice
-        if status == 404 and not httpx2.URL(self.base_url).path.strip("/"):
-            return f"Give base_url with its version, such as {self.base_url.rstrip('/')}/v1"
-        return ""
+        return self._address_advice if status in _NO_SUCH_PATH else ""
+
+    @property
+    def _address_advice(self) -> str:
+        """The address to give instead of one that does not end with its version; empty for another."""
+        address = versioned(self.base_url)
+        if address == self.base_url.rstrip("/"):
+            return ""
+        return f"Give base_url up to and including its version, such as {address}"
 
     def _error(
         self,

@@ -255,6 +255,53 @@ def test_an_address_of_this_machine_is_known(base_url, local):
     assert is_local(base_url) is local
 
 
+@pytest.mark.parametrize(
+    ("path", "advice"),
+    [
+        ("", "/v1"),
+        ("/api", "/v1"),
+        ("/api/embed", "/v1"),
+        ("/v1/embeddings", "/v1"),
+        ("/api/v1/chat/completions/", "/api/v1"),
+        ("/openai/deployments/small", "/openai/v1"),
+        ("/v1beta/openai/embeddings", "/v1beta/openai"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [(404, b"404 page not found"), (405, b"{}"), (200, b"<html>a page</html>")],
+)
+def test_an_address_that_does_not_end_with_its_version_is_told(
+    path, advice, status, body
+):
+    with serving(sending(body, status)) as server:
+        host = server.url.removesuffix("/v1")
+        with pytest.raises(EndpointError) as raised:
+            Endpoint(host + path, retries=0).send(
+                "embeddings", {"model": "m"}, Exchange(read_json, 1 << 20)
+            )
+    assert str(raised.value).endswith(f" {host}{advice}")
+
+
+@pytest.mark.parametrize("path", ["/v1", "/v1/", "/openai/v1", "/v1beta/openai"])
+def test_an_address_that_ends_with_its_version_is_not_blamed(path):
+    with serving(sending(b"no such model", 404)) as server:
+        address = server.url.removesuffix("/v1") + path
+        with pytest.raises(EndpointError, match=r"no such model$"):
+            Endpoint(address).send(
+                "embeddings", {"model": "m"}, Exchange(read_json, 1 << 20)
+            )
+
+
+def test_https_to_a_server_of_http_is_told():
+    with serving(sending(vectors())) as server:
+        address = server.url.replace("http:", "https:")
+        with pytest.raises(EndpointError, match="http://"):
+            Endpoint(address, retries=0).send(
+                "embeddings", {"model": "m"}, Exchange(read_json, 1 << 20)
+            )
+
+
 def test_a_host_that_is_not_allowed_cannot_be_named():
     with allowed_hosts(["api.openai.com"]):
         assert endpoint_of("m@https://api.openai.com/v1", "") == (
