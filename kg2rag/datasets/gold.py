@@ -24,6 +24,8 @@ TEXT_WORDS = 4
 """Least number of words of gold that is a text."""
 FOUND_SHARE = 0.5
 """Least share of a text's windows that the corpus contains, and that make a passage gold."""
+COMMON_PASSAGES = 4
+"""A window that more passages contain is a common phrase, and tells no passage from another."""
 SIMILAR = 60
 """Least similarity, up to 100, of a name that an error suggests."""
 _SEPARATORS = (";", "|", "\n", ",")
@@ -316,24 +318,33 @@ class GoldIndex:
     ) -> GoldTarget | None:
         """The target of a text; None if the corpus contains too few of its windows.
 
-        It is the passages with the most windows, with at least `FOUND_SHARE` of the windows, or
-        with so many that at least `FOUND_SHARE` of the passage is from the text.
+        It is the passages with the most windows, and those with windows that these lack that have at
+        least `FOUND_SHARE` of the windows, or so many that at least `FOUND_SHARE` of the passage is
+        from the text. Windows in more than `COMMON_PASSAGES` passages, and the words of a passage in
+        them, are left out, if other windows are in the corpus.
 
         holders : for each window of the text, the rows that contain it.
         lengths : the number of words of each passage.
         """
-        counts = Counter(chain.from_iterable(holders))
-        n_in_corpus = sum(map(bool, holders))
-        n_needed = FOUND_SHARE * len(holders)
-        if not counts or n_in_corpus < n_needed:
+        if sum(map(bool, holders)) < FOUND_SHARE * len(holders) or not any(holders):
             return None
-        n_best = max(counts.values())
-        rows = list[int]()
-        for row, count in sorted(counts.items()):
-            is_covered = count * STRIDE_WORDS >= FOUND_SHARE * lengths[row]
-            if count == n_best or count >= n_needed or is_covered:
-                rows.append(row)
-        return self._passages_in(rows)
+        few = [rows for rows in holders if 0 < len(rows) <= COMMON_PASSAGES]
+        telling = few or holders
+        n_telling = Counter(chain.from_iterable(telling))
+        n_best = max(n_telling.values())
+        best = {row for row, count in n_telling.items() if count == n_best}
+        further = set(
+            chain.from_iterable(rows for rows in telling if best.isdisjoint(rows))
+        )
+        counts = Counter(chain.from_iterable(holders))
+        for row in further.copy():
+            n_common = counts[row] - n_telling[row]
+            n_words = lengths[row] - n_common * STRIDE_WORDS
+            is_half = n_telling[row] >= FOUND_SHARE * len(telling)
+            is_covered = n_telling[row] * STRIDE_WORDS >= FOUND_SHARE * n_words
+            if not (is_half or is_covered):
+                further.remove(row)
+        return self._passages_in(sorted(best | further))
 
 
 def _labelled_texts(cell: str) -> list[str]:

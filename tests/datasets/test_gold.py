@@ -272,3 +272,34 @@ def test_a_document_that_only_begins_ids_of_passages_is_all_of_them():
     assert 3 in data.source["notes"].values()
     with pytest.raises(ValueError, match="FT911-5"):
         kg2rag.from_frames(corpus, [{"question": "Who?", "gold": "FT911-5"}])
+
+
+def test_passages_that_share_only_standing_phrases_with_a_text_are_no_gold():
+    standing = "The rule applies to all sites and to temporary staff alike, and managers repeat it once a year."
+    facts = {
+        "fare": "A crossing costs nine crowns for children and twelve for adults.",
+        "dogs": "Dogs travel on the upper deck and wear a muzzle unless they are small enough for a basket.",
+        "late": "After a delay of two hours the operator refunds half of the price.",
+        "bikes": "Bicycles are stored behind the ramp and are lifted over by the crew.",
+        "cars": "Cars queue in lane four until the mate waves them on to the ferry.",
+        "food": "The galley sells soup, bread and coffee until the lights are dimmed.",
+    }
+    corpus = [{"id": id_, "text": f"{standing} {fact}"} for id_, fact in facts.items()]
+    questions = [
+        {"question": "Who pays?", "gold": f"1-hop. {standing} {facts['fare']}"},
+        {
+            "question": "Is it late with a dog?",
+            "gold": f"{facts['dogs']} {standing} {facts['late']}",
+        },
+    ]
+    data = kg2rag.from_frames(corpus, questions)
+    assert [set(question.gold) for question in data.questions] == [
+        {"fare"},
+        {"dogs", "late"},
+    ]
+
+
+def test_a_passage_that_repeats_a_part_of_the_passage_with_the_whole_text_is_no_gold():
+    corpus = [{"id": "whole", "text": FARES}, {"id": "end", "text": FARES[24:]}]
+    data = kg2rag.from_frames(corpus, [{"question": "How much?", "gold": FARES}])
+    assert set(data.questions[0].gold) == {"whole"}
