@@ -31,6 +31,7 @@ SIMILAR = 60
 _SEPARATORS = (";", "|", "\n", ",")
 _LABEL = re.compile(r"(?:\A|\n)\s*([^\W\d]+) \d+: ")
 _PAGE = re.compile(r"page=(\d+)")
+_NUMBER_OF_HEADING = re.compile(r"^(?:\d+(?:\.\d+)*[.)]?|[IVXLC]+\.|[A-Z]\.)\s+(?=\w)")
 _PAGE_ENDING = re.compile(
     r"(?:/(?:index|readme))?(?:\.(?:mdx?|markdown|html?|rst|txt|adoc|org|ipynb|qmd|pdf|docx))?$"
 )
@@ -261,11 +262,13 @@ class GoldIndex:
 
     @cached_property
     def _rows_by_heading(self) -> Mapping[str, list[int]]:
-        """`_heading_key` -> the rows of the passages under such headings."""
+        """`_heading_key` -> the rows of the passages under such headings, with their numbers or without."""
         rows = defaultdict[str, list[int]](list)
         for row, passage in enumerate(self.corpus):
             headings = passage.metadata.get("headings", ())
-            keys = {_heading_key(str(heading)) for heading in headings} - {""}
+            names = [str(heading) for heading in headings]
+            names += [_NUMBER_OF_HEADING.sub("", name, count=1) for name in names]
+            keys = set(map(_heading_key, names)) - {""}
             for key in keys:
                 rows[key].append(row)
         return rows

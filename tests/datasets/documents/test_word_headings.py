@@ -172,3 +172,25 @@ def test_the_title_above_headings_by_styles(
     headings = [passage.metadata.get("headings") for passage in corpus]
     assert headings[-2:] == [["Schiffe"], ["Boote", "Ruderboote"]]
     assert [passage.text for passage in corpus][:-2] == [text] * bool(text)
+
+
+def test_several_chapters_without_a_title_are_under_the_name_of_the_file(read):
+    sheet = f'<w:styles xmlns:w="{W}">{STYLES}</w:styles>'
+    documents = read({"harbour_rules.docx": docx_of(CHAPTERS, styles=sheet)})
+    assert passages_of(documents) == [
+        ("harbour rules", "Schiffe\nShips pay a fee in every harbour."),
+        ("harbour rules", "Boote > Ruderboote\nBoats pay a half of that fee."),
+    ]
+
+
+def test_text_that_was_moved_is_read_once_and_not_lost(read):
+    moved = "<w:r><w:t>Ships pay at noon.</w:t></w:r>"
+    body = (
+        f"<w:p><w:moveFrom>{moved}</w:moveFrom></w:p>"
+        + paragraph("Boats pay at night.")
+        + f"<w:p><w:moveTo>{moved}</w:moveTo></w:p>"
+    )
+    documents = read({"a.docx": docx_of(body)})
+    [(_, text)] = passages_of(documents)
+    assert text == "Boats pay at night.\n\nShips pay at noon."
+    assert documents.report.loc[0, "lost"] == 0

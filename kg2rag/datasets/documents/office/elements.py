@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from itertools import chain
+from types import MappingProxyType
 from typing import Any
 
 from kg2rag.datasets.documents.archives import attribute, local_name, named
@@ -131,9 +132,9 @@ def all_text(root: Any) -> str:
 
 
 def _hiding_elements(leaf: Any) -> Iterator[Any]:
-    """The parent of a `t`, and the copies for older programs and the controls that contain it."""
+    """The parent of a `t`, and the copies for older programs, controls and deletions that contain it."""
     yield leaf.getparent()
-    yield from leaf.iterancestors("{*}Fallback", "{*}sdt")
+    yield from leaf.iterancestors("{*}Fallback", "{*}sdt", "{*}moveFrom", "{*}del")
 
 
 class Walker:
@@ -143,6 +144,7 @@ class Walker:
     targets : id of a hyperlink's relation -> its target.
     is_contents : function that returns whether an element is a table of contents; such elements
     are not read but collected in `contents`.
+    labels : element of a paragraph with an automatic number -> that number.
     """
 
     def __init__(
@@ -150,10 +152,12 @@ class Walker:
         level: Levels,
         targets: Mapping[str, str],
         is_contents: Callable[[Any], bool] = lambda _: False,
+        labels: Mapping[Any, str] = MappingProxyType({}),
     ) -> None:
         self.level = level
         self.targets = targets
         self.is_contents = is_contents
+        self.labels = labels
         self.contents = list[Any]()
 
     def blocks(self, element: Any) -> Iterator[Block]:
@@ -180,6 +184,7 @@ class Walker:
         paragraph.add(element)
         text = one_line("".join(paragraph.pieces))
         if text:
+            text = f"{self.labels.get(element, '')} {text}".lstrip()
             yield Block(text, self.level(element), links=tuple(paragraph.links))
         for holder in paragraph.holders:
             yield from self.blocks(holder)

@@ -37,12 +37,14 @@ from kg2rag.datasets.documents.office.elements import (
 from kg2rag.datasets.documents.office.word_headings import (
     HIGHEST_HEADING,
     LONGEST_HEADING,
+    Levels,
     below_title,
     level_of_name,
     levels_by_format,
     remark_on_headings,
     word_levels,
 )
+from kg2rag.datasets.documents.office.word_numbers import number_labels
 from kg2rag.datasets.documents.running_heads import SENTENCE_END
 from kg2rag.datasets.documents.web.html import read_html
 from kg2rag.text.scripts import words
@@ -50,6 +52,7 @@ from kg2rag.text.scripts import words
 _SLIDE_TITLES = ("title", "ctrTitle")
 
 _OPENDOCUMENT_PROPERTIES = "meta.xml"
+_NUMBERING = "word/numbering.xml"
 
 _DRAWINGS = ("chart", "diagramData")
 """Kinds of relations to the charts and diagrams of a page."""
@@ -86,6 +89,7 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
             if kind == "hyperlink"
         },
         word_contents(styles),
+        _number_labels(archive, root, styles, levels),
     )
     roots = [root, *_related(archive, relations, "footnotes", "endnotes", *_DRAWINGS)]
     inserted = _inserted_document(archive, relations)
@@ -195,6 +199,15 @@ def _word_styles(archive: Archive) -> dict[str, Any]:
         attribute(style, "styleId"): style
         for style in named(archive.xml("word/styles.xml"), "style")
     }
+
+
+def _number_labels(
+    archive: Archive, root: Any, styles: Mapping[str, Any], levels: Levels
+) -> dict[Any, str]:
+    """Element of each paragraph of a Word file with an automatic number -> that number."""
+    if _NUMBERING not in archive.names:
+        return {}
+    return number_labels(root, archive.xml(_NUMBERING), styles, levels)
 
 
 def read_pptx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001

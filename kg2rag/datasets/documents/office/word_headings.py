@@ -47,7 +47,7 @@ def word_levels(styles: Mapping[str, Any]) -> Levels:
     """
 
     def style_level(style_id: str) -> int:
-        for style in _bases(style_id, styles):
+        for style in base_styles(style_id, styles):
             name = next(_values([style], "{*}name"), "")
             level = level_of_name(name) or _outline_level(style)
             if level:
@@ -64,7 +64,7 @@ def word_levels(styles: Mapping[str, Any]) -> Levels:
     return level
 
 
-def _bases(style_id: str, styles: Mapping[str, Any]) -> list[Any]:
+def base_styles(style_id: str, styles: Mapping[str, Any]) -> list[Any]:
     """A style and those on which it is based, nearest first."""
     chain = list[Any]()
     while style_id in styles and len(chain) < _MAX_STYLES:
@@ -146,8 +146,14 @@ def _has_title(levels: Iterable[int]) -> bool:
 
 
 def below_title(levels: Levels, paragraphs: Iterable[Any]) -> Levels:
-    """The levels of headings below a title, of level 1; without a title, they are a level higher."""
-    if any(levels(paragraph) == 1 for paragraph in paragraphs):
+    """The levels of headings below a title, of level 1.
+
+    Without a title, they are a level higher if one heading has the highest level. Several are
+    chapters, and no title of the file.
+    """
+    counts = Counter(map(levels, paragraphs))
+    highest = min((level for level in counts if level), default=1)
+    if highest == 1 or counts[highest] > 1:
         return levels
     return lambda paragraph: max(0, levels(paragraph) - 1)
 
@@ -257,7 +263,7 @@ def _lines(root: Any, styles: Mapping[str, Any]) -> Iterator[_Line]:
         is_caption = next(paragraph.itersiblings(), None) in tables
         if text and not is_caption and next(holders, None) is None:
             style_id = _style_id(paragraph) or default_style
-            bases = [*_bases(style_id, styles), *defaults]
+            bases = [*base_styles(style_id, styles), *defaults]
             yield _Line(paragraph, text, _format(paragraph, bases, styles))
 
 
@@ -277,7 +283,7 @@ def _format(paragraph: Any, bases: Sequence[Any], styles: Mapping[str, Any]) -> 
     for run in named(paragraph, "r"):
         if not _text(run).strip():
             continue
-        of_run = _bases(_style_id(run, "{*}rPr/{*}rStyle"), styles)
+        of_run = base_styles(_style_id(run, "{*}rPr/{*}rStyle"), styles)
         sources = [run, *of_run, *bases]
         size = next(_values(sources, "{*}rPr/{*}sz"), "")
         sizes.append(int(size) if size.isdigit() else _SIZE)
