@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -39,6 +39,7 @@ class Recorded(Retriever):
     empty : the queries without hits.
     n_others : the number of queries of the run that are no questions of the data.
     n_documents : the number of hits that named documents; see `of`.
+    unscored : questions without gold, which may have no ranking.
     """
 
     corpus: Corpus = field(repr=False)
@@ -47,6 +48,7 @@ class Recorded(Retriever):
     empty: frozenset[str] = frozenset()
     n_others: int = field(default=0, repr=False, compare=False)
     n_documents: int = field(default=0, repr=False, compare=False)
+    unscored: frozenset[str] = field(default=frozenset(), repr=False, compare=False)
     timed: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
@@ -67,7 +69,11 @@ class Recorded(Retriever):
 
     @classmethod
     def of(
-        cls, rankings: Any, corpus: Corpus, name: str = "", queries: Iterable[str] = ()
+        cls,
+        rankings: Any,
+        corpus: Corpus,
+        name: str = "",
+        queries: Iterable[str] | Mapping[str, str] = (),
     ) -> Recorded:
         """A run over a corpus.
 
@@ -79,7 +85,8 @@ class Recorded(Retriever):
             passage id to score, or to passage ids, best first. Ids may be numbers. A hit that names a document is its
             first passage, which unit="document" judges as the document; the remark counts them.
         name : by default that of the file.
-        queries : ids; those without a line in the run have no hits, and the remark counts them.
+        queries : ids; those without a line in the run have no hits, and the remark counts them. With
+            a mapping from id to text, a run may name queries by their texts.
 
         ValueError: the run has other passages, or none of the queries. TypeError: the values of a
         mapping are no rankings.
@@ -97,11 +104,14 @@ class Recorded(Retriever):
         if isinstance(rankings, list | Mapping):
             rankings = run_of_records(rankings, f"run {name!r}")
         if is_frame(rankings):
-            return cls.of(frame_hits(rankings, name), corpus, name, queries)
+            hits = frame_hits(rankings, name, _names(corpus))
+            return cls.of(hits, corpus, name, queries)
         run = {
             str(python_value(query_id)): _hits(ranking, query_id)
             for query_id, ranking in rankings.items()
         }
+        if isinstance(queries, Mapping):
+            run = _by_ids(run, queries)
         return cls._of_hits(run, corpus, name or "run", frozenset(queries))
 
     @classmethod
@@ -141,7 +151,9 @@ class Recorded(Retriever):
         missing = [
             query.id
             for query in queries
-            if query.id not in self.run and query.id not in self.empty
+            if query.id not in self.run
+            and query.id not in self.empty
+            and query.id not in self.unscored
         ]
         if missing:
             raise ValueError(
@@ -233,19 +245,34 @@ class ScoreFunction(Retriever):
 def as_system(name: str, system: Any, data: QADataset) -> Any:
     """A function as `Answering`, a run or its path as `Recorded`, any other value unchanged.
 
-    Questions of the data without a line in a run have no hits.
+    Questions of the data without a line in a run have no hits. A run may name them by their texts.
     """
     if hasattr(system, "retrieve_batch") or isinstance(
         system, type | str | list | tuple
     ):
         return system
     if isinstance(system, Mapping | Path) or _is_ranx_run(system) or is_frame(system):
-        return Recorded.of(
-            system, data.corpus, name, [question.id for question in data.questions]
-        )
+        texts = {question.id: question.text for question in data.questions}
+        recorded = Recorded.of(system, data.corpus, name, texts)
+        unscored = frozenset(query.id for query in data.unjudged)
+        return replace(recorded, unscored=unscored)
     if callable(system):
         return Answering(data.corpus, system, name)
     return system
+
+
+def _by_ids(run: dict[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
+    """The run by the ids of queries, if it names none by its id and some by their texts."""
+    if not texts.keys().isdisjoint(run):
+        return run
+    named = {id_: run[text] for id_, text in texts.items() if text in run}
+    others = run.keys() - set(texts.values())
+    return {**named, **{query: run[query] for query in others}} if named else run
+
+
+def _names(corpus: Corpus) -> Set[str]:
+    """The ids of passages, and the names of documents that stand for their first passages."""
+    return first_passages(corpus).keys() | set(corpus.ids)
 
 
 def _with_first_passages(

@@ -25,6 +25,13 @@ from kg2rag.text.records import (
 )
 
 QUERY_COLUMNS = ("query_id", "qid", "q_id", "query-id", "question_id")
+QUERY_TEXTS = ("query", "question")
+"""The columns with the text of a query, which names it if there is no id."""
+PASSAGE_COLUMNS = (
+    # docno precedes docid, which PyTerrier uses for the position in its index.
+    *("passage_id", "docno", "docid", "doc_id", "corpus-id", "corpus_id"),
+    *("chunk_id", "pid", "document_id", "id", "_id"),
+)
 QUERY_OBJECTS = ("query", "question", "topic", "request")
 """The fields of objects that hold the id of the query of a record."""
 RANKED_COLUMNS = ("query_id", "passage_id", "rank", "score")
@@ -99,7 +106,7 @@ def _header_delimiter(line: str) -> str:
     for delimiter in DELIMITERS:
         cells = next(csv.reader([line.strip()], delimiter=delimiter), [])
         names = {cell.strip().casefold() for cell in cells}
-        if len(cells) > 1 and not names.isdisjoint(QUERY_COLUMNS):
+        if len(cells) > 1 and not names.isdisjoint((*QUERY_COLUMNS, *QUERY_TEXTS)):
             return delimiter
     return ""
 
@@ -242,7 +249,7 @@ def _hit_records(records: Any, path: object) -> Iterator[dict[str, Any]]:
 
 
 def _query_ids(record: Mapping[str, Any]) -> dict[str, Any]:
-    """The id of a query in its record, or in the object of the query within it (RankLLM)."""
+    """The id of a query in its record, or in the object of the query within it (RankLLM), or its text."""
     queries = [record[name] for name in QUERY_OBJECTS if name in record]
     for fields in [record, *filter(_is_object, queries)]:
         ids = {name: fields[name] for name in QUERY_COLUMNS if name in fields}
@@ -250,7 +257,8 @@ def _query_ids(record: Mapping[str, Any]) -> dict[str, Any]:
             return ids
         if fields is not record and "id" in fields:
             return {"query_id": fields["id"]}
-    return {}
+    texts = [record[name] for name in QUERY_TEXTS if isinstance(record.get(name), str)]
+    return {"query_id": texts[0]} if texts else {}
 
 
 def _hits_of_query(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
@@ -261,7 +269,7 @@ def _hits_of_query(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     lists = [value for value in record.values() if isinstance(value, list)]
     objects = next(filter(_are_objects, lists), None)
     if objects is not None:
-        return [dict(hit) for hit in objects]
+        return list(map(_with_inner_ids, objects))
     inner = [value for value in record.values() if isinstance(value, Mapping)]
     hits = next(filter(None, map(_hits_of_query, inner)), None)
     if hits is not None or len(lists) != 1:
@@ -269,6 +277,18 @@ def _hits_of_query(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     return [
         {"passage_id": id_, "rank": rank} for rank, id_ in enumerate(lists[0], start=1)
     ]
+
+
+def _with_inner_ids(hit: Mapping[str, Any]) -> dict[str, Any]:
+    """The record of a hit, with the ids in objects within it, as in `_source` of Elasticsearch."""
+    inner = [value for value in hit.values() if isinstance(value, Mapping)]
+    ids = {
+        name: fields[name]
+        for fields in inner
+        for name in PASSAGE_COLUMNS
+        if name in fields
+    }
+    return {**ids, **hit}
 
 
 def _are_objects(values: list[Any]) -> bool:

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import narwhals as nw
 import numpy as np
 import pandas as pd
 
-from kg2rag.retrievers.adapters.run_files import QUERY_COLUMNS
+from kg2rag.retrievers.adapters.run_files import (
+    PASSAGE_COLUMNS,
+    QUERY_COLUMNS,
+    QUERY_TEXTS,
+)
 from kg2rag.types.coerce_corpus import fields_of_columns, python_value
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
-    "query_id": QUERY_COLUMNS,
-    # docno precedes docid, which PyTerrier uses for the position in its index.
-    "passage_id": (
-        *("passage_id", "docno", "docid", "doc_id", "corpus-id", "corpus_id"),
-        *("chunk_id", "pid", "document_id", "id", "_id"),
-    ),
+    "query_id": (*QUERY_COLUMNS, *QUERY_TEXTS),
+    "passage_id": PASSAGE_COLUMNS,
     "score": ("score", "_score", "similarity", "relevance", "relevance_score"),
     "rank": ("rank",),
 }
 """Column of a run -> the names that it may have; one of `rank` and `score` may be missing.
 
-The only column whose name ends in "score" is that of scores, too.
+The only column whose name ends in "score" is that of scores, too. Of several columns of passages, the
+first with an id of the corpus counts.
 """
 
 
@@ -35,9 +36,10 @@ def is_frame(rankings: object) -> bool:
     )
 
 
-def _run_frame(rankings: Any, name: str) -> pd.DataFrame:
+def _run_frame(rankings: Any, name: str, ids: Container[str]) -> pd.DataFrame:
     """A frame of any library as a pandas frame with the names of `COLUMNS` and numeric columns."""
-    frame = _with_lists_unfolded(_with_run_columns(_pandas_frame(rankings), name))
+    frame = _with_run_columns(_pandas_frame(rankings), name, ids)
+    frame = _with_lists_unfolded(frame)
     for column in {"score", "rank"} & set(frame.columns):
         frame = frame.assign(**{column: _finite_numbers(frame, column, name)})
     if "score" not in frame.columns:
@@ -85,11 +87,17 @@ def _is_list(cell: object) -> bool:
     return isinstance(cell, list | tuple | np.ndarray)
 
 
-def _with_run_columns(frame: pd.DataFrame, name: str) -> pd.DataFrame:
+def _with_run_columns(
+    frame: pd.DataFrame, name: str, ids: Container[str]
+) -> pd.DataFrame:
     """The frame with the names of `COLUMNS`; ValueError names a column that it lacks."""
     columns = list(map(str, frame.columns))
     scores = [column for column in columns if column.casefold().endswith("score")]
-    names = {**COLUMNS, "score": (*COLUMNS["score"], *scores[: len(scores) == 1])}
+    names = {
+        **COLUMNS,
+        "score": (*COLUMNS["score"], *scores[: len(scores) == 1]),
+        "passage_id": _passage_columns(frame, ids) or PASSAGE_COLUMNS,
+    }
     frame = frame.rename(columns=fields_of_columns(columns, names))
     lacking = [
         column for column in ("query_id", "passage_id") if column not in frame.columns
@@ -103,6 +111,17 @@ def _with_run_columns(frame: pd.DataFrame, name: str) -> pd.DataFrame:
             f"{', '.join(map(str, frame.columns)) or 'none'}."
         )
     return frame
+
+
+def _passage_columns(frame: pd.DataFrame, ids: Container[str]) -> list[str]:
+    """The names of the columns of passages that have an id of the corpus."""
+    return [
+        name
+        for name in PASSAGE_COLUMNS
+        for column in frame.columns
+        if str(column).casefold() == name
+        and any(str(python_value(cell)) in ids for cell in frame[column])
+    ]
 
 
 def _finite_numbers(frame: pd.DataFrame, column: str, name: str) -> np.ndarray:
@@ -119,13 +138,15 @@ def _finite_numbers(frame: pd.DataFrame, column: str, name: str) -> np.ndarray:
     return numbers
 
 
-def frame_hits(rankings: Any, name: str) -> dict[str, list[tuple[Any, Any]]]:
-    """Query id -> passage ids and scores of a frame, best first.
+def frame_hits(
+    rankings: Any, name: str, ids: Container[str]
+) -> dict[str, list[tuple[Any, Any]]]:
+    """Query id -> passage ids and scores of a frame, best first; `ids` are those of the corpus.
 
     The order is by rank, or by score if ranks are missing or repeated within a query; ties keep the
     order of the frame.
     """
-    frame = _run_frame(rankings, name)
+    frame = _run_frame(rankings, name, ids)
     if "rank" in frame.columns and not frame.duplicated(["query_id", "rank"]).any():
         frame = frame.sort_values("rank", kind="stable")
     else:

@@ -238,3 +238,51 @@ def test_several_runs_of_one_file_are_refused_by_name(
     path.write_text(json.dumps({"default": {"dev": HITS, "test": HITS}}))
     with pytest.raises(ValueError, match="default/dev, default/test"):
         Recorded.of(path, data.corpus)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        [
+            {
+                "question": text,
+                "answers": ["?"],
+                "ctxs": [{"id": passage, "text": "…", "score": "7.5"}],
+            }
+            for text, passage in (("What?", "b"), ("Who?", "a"))
+        ],
+        {"What?": ["b"], "Who?": ["a"], "When?": ["a"]},
+    ],
+    ids=["answers of DPR", "ids by text"],
+)
+def test_a_run_may_name_questions_by_their_texts(
+    content: object, data: QADataset, tmp_path: Path
+) -> None:
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(content))
+    table = compare({"run": path}, data, metrics=["recall@1"]).per_query
+    assert table["recall@1"].tolist() == [1.0, 0.0]
+
+
+def test_ids_of_the_corpus_are_found_beside_those_of_a_search_engine(
+    data: QADataset, tmp_path: Path
+) -> None:
+    hits = [
+        {"_id": "Xk3pT4oB", "_score": 2.0, "_source": {"id": "b", "text": "…"}},
+        {"_id": "R0zzPwLm", "_score": 1.0, "_source": {"id": "a", "text": "…"}},
+    ]
+    path = tmp_path / "answers.jsonl"
+    answers = [{"query_id": query, "hits": {"hits": hits}} for query in ("q1", "q2")]
+    path.write_text("\n".join(map(json.dumps, answers)))
+    expected = [("b", 2.0), ("a", 1.0)]
+    assert Recorded.of(path, data.corpus).run == {"q1": expected, "q2": expected}
+
+
+def test_a_question_without_gold_needs_no_line_in_a_run() -> None:
+    questions = [
+        {"id": "q1", "question": "What?", "gold": "b"},
+        {"id": "q2", "question": "Which?"},
+    ]
+    corpus = [{"id": "a", "text": "notes"}, {"id": "b", "text": "engine"}]
+    result = compare({"run": {"q1": ["b"]}}, from_frames(corpus, questions))
+    assert result.to_frame()["recall@5"].tolist() == [1.0]
