@@ -373,6 +373,8 @@ FOLDERS: Mapping[str, Callable[[Path], Extractor]] = {
     "create_final_entities.parquet": lambda file: MicrosoftGraphRAG(file.parent),
     ABOUT: lambda file: SavedGraph(file.parent),
     "openie_results*.json": HippoRAGOpenIE,
+    "property_graph_store.json": lambda file: EntityMatching(GraphFile(file)),
+    "graph_store.json": lambda file: EntityMatching(GraphFile(file)),
 }
 """Characteristic file of a folder -> builder of its source from that file."""
 PACKED: Mapping[str, Callable[..., Any]] = {

@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from io import BytesIO, StringIO
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
@@ -166,7 +167,12 @@ def delimiter_of(file: Path) -> str:
 
 def first_line(file: Path) -> str:
     """The first line of a file; "" for an empty one."""
-    return next(_lines(file), "")
+    return first_lines(file, 1)
+
+
+def first_lines(file: Path, count: int) -> str:
+    """The first lines of a file, at most `count`."""
+    return "".join(islice(_lines(file), count))
 
 
 def read_delimited(

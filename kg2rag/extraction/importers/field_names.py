@@ -45,7 +45,7 @@ element_id: elementid
 name: name fullname displayname sharedname entityname canonicalname preflabel prefname
 caption: label nodelabel title caption lbl
 id: entityid entity id
-node_type: type entitytype nodetype labels category class
+node_type: type entitytype nodetype labels category class kind
 node_description: description entitydescription desc summary definition observations
 """
 FIELDS: Mapping[str, tuple[str, ...]] = {

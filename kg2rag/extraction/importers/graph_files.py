@@ -1,8 +1,8 @@
 """A graph in a file of another tool -> networkx -> an `Extraction`.
 
 GraphML (networkx, Neo4j's APOC, Gephi, yEd, Cytoscape, igraph), GEXF and GML (Gephi, yEd), JSON in
-`json_graph`, RDF in `rdf`, lines of text in `line_graphs`, and tables of nodes and edges (APOC, Neo4j's import,
-Gephi, Neptune, KGX, ArangoDB).
+`json_graph`, RDF in `rdf`, lines of text in `line_graphs`, patterns of Cypher in `cypher_text`, adjacency matrices
+in `matrices`, and tables of nodes and edges (APOC, Neo4j's import, Gephi, Neptune, KGX, ArangoDB).
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from xml.etree import ElementTree
 
 from kg2rag.extraction import Extraction
 from kg2rag.extraction.importers import FileSource, noting_encodings
+from kg2rag.extraction.importers.cypher_text import has_patterns, parts_of_patterns
 from kg2rag.extraction.importers.field_names import folded
 from kg2rag.extraction.importers.headless_tables import first_cells
 from kg2rag.extraction.importers.json_graph import (
@@ -29,6 +30,7 @@ from kg2rag.extraction.importers.line_graphs import (
     read_pajek,
     read_sif,
 )
+from kg2rag.extraction.importers.matrices import is_matrix, parts_of_matrix
 from kg2rag.extraction.importers.networkx_graph import extraction_of_networkx
 from kg2rag.extraction.importers.node_tables import (
     JSON_LINES,
@@ -41,7 +43,7 @@ from kg2rag.extraction.importers.node_tables import (
 from kg2rag.extraction.importers.rdf import FORMATS as RDF_FORMATS
 from kg2rag.extraction.importers.rdf import is_linked_data, read_rdf
 from kg2rag.text.decoding import decode
-from kg2rag.text.records import DataError, quote, reading
+from kg2rag.text.records import DataError, Record, first_lines, quote, reading
 from kg2rag.types import Corpus
 
 if TYPE_CHECKING:
@@ -117,7 +119,35 @@ def read_graph(file: Path) -> nx.Graph:
         return read_tables(file)
     if file.suffix.lower() == ".json" and is_linked_data(read_json_values(file)):
         return read_rdf(file)
-    return READERS.get(file.suffix.lower(), read_graphml)(file)
+    by_suffix = READERS.get(file.suffix.lower(), read_graphml)
+    return (_reader_by_contents(file) or by_suffix)(file)
+
+
+def _reader_by_contents(file: Path) -> Callable[[Path], nx.Graph] | None:
+    """The reader of a table with patterns of Cypher or an adjacency matrix; None for another file."""
+    if file.suffix.lower() not in TABLES:
+        return None
+    if has_patterns(first_lines(file, 3)):
+        return read_cypher
+    return read_matrix if is_matrix(file) else None
+
+
+def read_cypher(file: Path) -> nx.Graph:
+    """The graph in the patterns of Cypher that a text has."""
+    return _graph_of_parts(parts_of_patterns(file), file)
+
+
+def read_matrix(file: Path) -> nx.Graph:
+    """The graph in a table with an adjacency matrix."""
+    return _graph_of_parts(parts_of_matrix(file), file)
+
+
+def _graph_of_parts(parts: dict[str, list[Record]], file: Path) -> nx.Graph:
+    """The graph of nodes and edges; DataError: there is no edge."""
+    graph = graph_of_json(parts, file)
+    if graph is None:
+        raise DataError(f"{file}: it has no edge.")
+    return graph
 
 
 def read_graphml(file: Path) -> nx.Graph:
@@ -252,7 +282,10 @@ def is_graph_file(file: Path) -> bool:
         value = read_json_values(file)
         return is_linked_data(value) or graph_of_json(value, file) is not None
     if suffix in TABLES:
-        return {"id", "start", "end"} <= set(map(folded, first_cells(file)))
+        columns = set(map(folded, first_cells(file)))
+        return {"id", "start", "end"} <= columns or _reader_by_contents(
+            file
+        ) is not None
     return suffix in READERS
 
 
@@ -274,5 +307,7 @@ READERS: Mapping[str, Callable[[Path], nx.Graph]] = {
     ".csv": read_tables,
     ".tsv": read_tables,
     ".txt": read_tables,
+    ".cypher": read_cypher,
+    ".cql": read_cypher,
     **dict.fromkeys(RDF_FORMATS, read_rdf),
 }

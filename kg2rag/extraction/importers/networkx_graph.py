@@ -144,8 +144,20 @@ def _without_chunks(graph: nx.Graph, notes: Counter[str]) -> nx.Graph:
         return graph
     notes["chunks of text, no entities, left out with their edges"] = len(chunks)
     entities = graph.copy()
-    entities.remove_nodes_from(chunks)
+    entities.remove_nodes_from(chunks | _sources_of(chunks, graph))
     return entities
+
+
+def _sources_of(chunks: set[Hashable], graph: nx.Graph) -> set[Hashable]:
+    """The documents that chunks have as "source", as of LlamaIndex, if only chunks have edges to them."""
+    from networkx import all_neighbors
+
+    documents = {
+        tail
+        for head, tail, data in graph.edges(data=True)
+        if head in chunks and folded(relation_of(data)) == "source"
+    }
+    return {node for node in documents if chunks.issuperset(all_neighbors(graph, node))}
 
 
 def _nodes_of_text(graph: nx.Graph, types: frozenset[str]) -> set[Hashable]:

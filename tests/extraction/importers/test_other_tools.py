@@ -1099,6 +1099,33 @@ def test_chunks_of_llamaindex_are_no_entities(tmp_path: Path) -> None:
     assert 1 in extraction.notes.values()
 
 
+def test_the_folder_of_a_property_graph_of_llamaindex_has_its_entities(
+    tmp_path: Path,
+) -> None:
+    from llama_index.core import StorageContext
+    from llama_index.core.graph_stores import SimplePropertyGraphStore
+    from llama_index.core.graph_stores.types import ChunkNode, EntityNode, Relation
+
+    store = SimplePropertyGraphStore()
+    chunk = ChunkNode(text="Marek Lund steers Halina.", id_="c1")
+    marek, halina = EntityNode(name="Marek Lund"), EntityNode(name="Halina")
+    document = EntityNode(name="d1")  # as ImplicitPathExtractor makes it
+    store.upsert_nodes([chunk, marek, halina, document])
+    store.upsert_relations(
+        [
+            Relation(label="STEERS", source_id=marek.id, target_id=halina.id),
+            Relation(label="SOURCE", source_id=chunk.id, target_id=document.id),
+        ]
+    )
+    context = StorageContext.from_defaults(property_graph_store=store)
+    context.persist(str(tmp_path / "storage"))
+    graph = KnowledgeBase.build(
+        CORPUS, graph=tmp_path / "storage", store=Store(tmp_path)
+    ).graph
+    assert list(graph.names) == ["Marek Lund", "Halina"]
+    assert graph.n_triples == 1
+
+
 def test_id_spaces_of_neo4j_keep_equal_ids_apart(tmp_path: Path) -> None:
     tables = {
         "persons.csv": "personId:ID(Person),name,:LABEL\n1,Marek Lund,Person;Captain\n",
