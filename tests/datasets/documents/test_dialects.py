@@ -292,6 +292,17 @@ def test_letters_of_the_code_page_of_a_rich_text_are_read(read):
     assert text_of(read({"a.rtf": text})) == "Акт П в May."
 
 
+def test_bytes_of_rtf_are_in_the_code_page_of_their_font(read):
+    fonts = rb"{\fonttbl{\f0\fcharset0 Arial;}{\f1\froman\fcharset204{\*\panose 02}Times;}{\f2\fcharset134 SimSun;}}"
+    text = (
+        rb"{\rtf1\ansi\ansicpg1252\deff0"
+        + fonts
+        + rb" Caf\'e9 {\f1 \'c0\'ea\'f2} \f2 \'b8\'db\'bf\'da\plain  na\'efve \uc2\u28207\'b8\'db\uc1 "
+        + rb"\u-10179?\u-8704? \'7b\par}"
+    )
+    assert text_of(read({"a.rtf": text})) == "Café Акт 港口 naïve 港😀 {"
+
+
 def test_lines_above_the_columns_of_a_report_are_left_out_and_said(read):
     report = "Incidents 2024;;\nExported by Lund;;\n\nid;title;text\n1;Leak;It drips.\n"
     plain = "name,state\nRope,content\nTar,dry for three days\n"

@@ -7,10 +7,8 @@ is read as plain text.
 
 from __future__ import annotations
 
-import codecs
 import re
 import subprocess
-from contextlib import suppress
 from html import unescape
 from typing import NamedTuple
 
@@ -26,6 +24,7 @@ from kg2rag.datasets.documents.markup.rewritten_markup import (
     role_html,
     with_letters,
 )
+from kg2rag.datasets.documents.markup.rtf_letters import unicode_rtf
 from kg2rag.datasets.documents.web.html import page_document
 from kg2rag.text.records import DataError
 
@@ -112,10 +111,6 @@ _OTHER_MARKUP = re.compile(
 _COMMENT_OF_RST = re.compile(
     r"(?m)^([ \t]*)\.\.(?: (?![^\n]*::|[\[_|])[^\n]*|[ \t]*$)(?:\n(?:\1[ \t]+\S[^\n]*|[ \t]*(?=\n)))*"
 )
-_CODE_PAGE = re.compile(r"\\ansicpg(\d+)")
-_RTF_BYTES = re.compile(r"(?:\\'[0-9a-fA-F]{2})+")
-# A character by its UTF-16 unit, and the byte that older programs show instead.
-_RTF_LETTER = re.compile(r"\\u(-?\d+)(?:\?|\\'[0-9a-fA-F]{2})")
 _INTERPRETED = re.compile(
     r'<code class="interpreted-text"\s+role="([^"]*)">([^<]*)</code>'
 )
@@ -129,7 +124,7 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
     """
     rewritten = text
     if kind == "rtf":
-        rewritten = _unicode_rtf(text)
+        rewritten = unicode_rtf(text)
     for pattern, replacement in REWRITTEN.get(kind, ()):
         rewritten = pattern.sub(replacement, rewritten)
     try:
@@ -168,32 +163,6 @@ def _n_removed(text: str, kind: str) -> int:
         for pattern, replacement in REWRITTEN.get(kind, ())
         if not replacement
     )
-
-
-def _unicode_rtf(text: str) -> str:
-    """RTF with Unicode characters in place of escapes.
-
-    pandoc decodes all bytes as Windows-1252, and loses blanks behind escapes.
-    """
-    text = _RTF_LETTER.sub(_letter_of_escape, text)
-    declared = _CODE_PAGE.search(text[:1000])
-    encoding = "cp1252"
-    if declared:
-        with suppress(LookupError):
-            encoding = codecs.lookup(f"cp{declared[1]}").name
-
-    def letters(match: re.Match[str]) -> str:
-        return bytes.fromhex(match[0].replace("\\'", "")).decode(encoding, "replace")
-
-    return _RTF_BYTES.sub(letters, text)
-
-
-def _letter_of_escape(match: re.Match[str]) -> str:
-    """The character of an escape; a surrogate, half of a character, stays an escape."""
-    unit = int(match[1]) % 0x10000
-    if 0xD800 <= unit < 0xE000:
-        return match[0]
-    return chr(unit)
 
 
 def _shown_text(text: str, kind: str) -> tuple[str, str]:
