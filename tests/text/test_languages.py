@@ -168,6 +168,18 @@ CROATIAN = "{} je grad na rijeci, ali nije ni na moru niti u planini, što su sv
         ("Der Bohrer {} ist rot, und er ist nicht alt.", "HP457D", "HP 457 D"),
         ("Der {} ist rot, und der Bohrer ist nicht alt.", "Akku", "Akkubohrer"),
         (
+            "Das {} ist alt, und es hat ein neues Dach.",
+            "Kreiskrankenhaus",
+            "Krankenhaus",
+        ),
+        (
+            "Die {} ist neu, und sie ist nicht hoch.",
+            "Wärmepumpenförderung",
+            "Wärmepumpe",
+        ),
+        ("The model {} is new.", "gpt-4o", "GPT4o"),
+        ("The part {} is new.", "6ES7 214-1AG40-0XB0", "6ES72141AG400XB0"),
+        (
             "De {} staan in de stalling, en het is daar koud.",
             "fietsen",
             "fietsenstalling",
@@ -398,6 +410,7 @@ FILLER = {
     [
         ("The path is 10km long.", "10 km"),
         ("The path is 10 km long.", "10km"),
+        ("The patch MS17-010 closes it.", "ms17010"),
         ("The bridge cost 1,000,000 crowns.", "1000000"),
         ("Plants take up CO₂ at noon.", "CO2"),
         ("The flat has 80 m².", "80 m2"),

@@ -4,7 +4,7 @@ Case and separators are ignored: "Edge Label", "edge_label" and ":EdgeLabel" are
 types that Neo4j adds, as in "age:int" and ":START_ID(Person)". The synonyms are those of
 pandas, networkx, Gephi, yEd, Cytoscape, Pajek, Neo4j (APOC, browser and admin import), Neptune,
 KGTK, KGX, PrimeKG, Wikidata's SPARQL, Graphiti, MCP's memory, LangChain, LlamaIndex, GraphRAG and
-LightRAG. Ours: the order in which they count, from the most to the least specific.
+LightRAG, and the words of other languages. Ours: the order in which they count, from the most to the least specific.
 """
 
 from __future__ import annotations
@@ -19,21 +19,30 @@ head: headname headlabel headtext headentity subjectname subjecttext subjectlabe
     srcentity node1label fromname fromentity slabel itemlabel startname
     xname head subject subj sub source src from start startnode node1
     entity1 arg1 e1 concept1 term1 item1 sourcenode fromnode startentity origin parent h s u subjectid headid srcid
-    sourceid fromid startid startnodeid startnodeelementid sourcenodeuuid outv quelle sujet sujeto origen
+    sourceid fromid startid startnodeid startnodeelementid sourcenodeuuid outv
+    quelle subjekt startknoten sujet entité1 sujeto origen entidad1 entidade1 origem sujeito soggetto onderwerp
+    podmiot źródło субъект подлежащее сущность1 источник суб'єкт subiect özne υποκείμενο
+    头实体 主语 主体 实体1 起点 源节点 源实体 頭實體 主詞 實體1
+    主語 エンティティ1 始点 주어 개체1 주체 ประธาน الفاعل المبتدأ נושא विषय कर्ता
 tail: tailname taillabel tailtext tailentity objectname objecttext objectlabel targetname targetlabel targetentity
     tgtentity node2label toname toentity olabel valuelabel endname
     yname tail object obj target tgt to end endnode node2 entity2 arg2 e2 concept2 term2 item2 dst dest destination
     targetnode tonode endentity child t o v objectid tailid tgtid targetid dstid toid endid endnodeid endnodeelementid
     targetnodeuuid inv
-    ziel cible objet objeto destino
+    ziel objekt endknoten zielknoten cible objet entité2 objeto destino entidad2 entidade2 oggetto
+    voorwerp obiekt dopełnienie cel объект дополнение сущность2 цель об'єкт obiect nesne αντικείμενο
+    尾实体 宾语 客体 实体2 终点 目标节点 目标实体 尾實體 受詞 賓語 實體2
+    目的語 エンティティ2 終点 목적어 개체2 객체 กรรม المفعول الخبر נשוא कर्म
 relation: labellabel plabel proplabel propertylabel predicatelabel predicatename relationlabel displayrelation relation
     predicate pred relationship
     rel relationtype relationshiptype reltype relationname relationshipname relname edgelabel edgetype property
     interaction sharedinteraction verb r p l label labels type types typer name keywords title link edge beziehung
-    relación relacion
+    prädikat relación relacion predicado relação relacao relazione predicato prédicat relatie gezegde relacja orzeczenie
+    vztah отношение связь предикат сказуемое відношення зв'язок ilişki yüklem σχέση
+    关系 谓语 谓词 關係 謂詞 述語 関係 서술어 관계 ความสัมพันธ์ العلاقة علاقة יחס संबंध सम्बन्ध
 passage_id: passageid chunkid passage chunk textunitid
 strength: strength
-weight: weight weights edgeweight combinedscore stringdbscore score
+weight: weight weights edgeweight combinedscore stringdbscore score gewicht poids peso waga вес 权重 權重 重み 가중치
 confidence: confidencescore confidence llmconfidence
 head_type: headtype subjecttype subjtype sourcetype fromtype xtype
 tail_type: tailtype objecttype objtype targettype totype ytype
@@ -43,13 +52,15 @@ description: description relationdescription relationshipdescription edgedescrip
 node_key: id identity key nodeid entityid elementid uuid name text
 element_id: elementid
 name: name fullname displayname sharedname entityname canonicalname preflabel prefname
+    nom nombre nome naam nazwa имя название назва 名称 名稱 名前 이름 اسم
 caption: label nodelabel title caption lbl
 id: entityid entity id
-node_type: type entitytype nodetype labels category class kind
+node_type: type entitytype nodetype labels category class kind tipo typ тип 类型 類型 タイプ 유형 نوع
 node_description: description entitydescription desc summary definition observations
 """
+_SEPARATOR = re.compile(r"[\W_]+")
 FIELDS: Mapping[str, tuple[str, ...]] = {
-    field: tuple(names.split())
+    field: tuple(_SEPARATOR.sub("", name) for name in names.split())
     for field, names in re.findall(r"^(\w+): (.*(?:\n .*)*)", _NAMES, re.MULTILINE)
 }
 """Field -> its names, folded; of several that a record has, the first counts."""
@@ -67,7 +78,6 @@ DIRECTIONS = frozenset(
     }
 )
 """What the column "Type" of Gephi's edges holds: it names no relation."""
-_SEPARATOR = re.compile(r"[\W_]+")
 _NEO4J_ROLE = re.compile(r".*:(ID|START_ID|END_ID|LABEL|TYPE)(?:\(.*\))?")
 _COLUMN_TYPE = re.compile(
     r"(?<=.):(?:string|int|integer|long|float|double|boolean|date|id|label)(?:\[\]|\(\w+\))?",

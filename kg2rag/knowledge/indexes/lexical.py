@@ -3,8 +3,8 @@
 Words are Unicode's, in one normal form. In scripts without blanks between words (Chinese, Japanese,
 Korean, Thai …), the terms are bigrams of letters, as in Lucene's CJK analyser; of languages that
 Snowball lacks, they are truncated words [4]. A query word that no text has is replaced by words
-that differ from it in accents or in where they are divided ("10 km", "10km", "1,000"); a query of
-such words only, by words with the same beginning or end.
+that differ from it in accents or in where they are divided ("10 km", "10km", "1,000"), or by the
+compounds that it begins or ends; a query of such words only, by words with the same beginning or end.
 
 [1] Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009. [2] Kamphuis et al., "Which
 BM25 do you mean?", ECIR 2020, for the variants. [3] Lù, "BM25S", 2024. [4] McNamee, Nicholas &
@@ -57,6 +57,9 @@ MAX_DIGITS = 20  # longer numbers are not divided into groups of three
 MAX_JOINED_WORDS = 4  # of a query, as in "HP 457 D"
 LEAST_HALF = 4
 """The minimum of characters of each of the two terms into which a word is divided."""
+LEAST_PART = 2  # characters of a part of an identifier
+LEAST_COMPOUNDED = 5
+"""The minimum of letters of a word that is looked for in compounds."""
 COMPOUNDING = frozenset(
     "danish dutch estonian finnish german hungarian norwegian swedish".split()
 )
@@ -343,6 +346,9 @@ class LexicalIndex:
     def _parts_of(self, term: str) -> list[str]:
         """The numbers and words in a term ("10km"), the groups of a number ("1,000"), or its halves.
 
+        Of an identifier ("gpt4o"), the terms that make it up; of a word in a language that writes
+        compounds as one word, the compounds with it.
+
         The list is empty if the texts lack one of them.
         """
         parts = _DIGITS_OR_LETTERS.findall(term)
@@ -353,8 +359,45 @@ class LexicalIndex:
         ]
         if len(parts) > 1 and all(map(self._has, stems)):
             return stems
-        is_compound = self.languages.get(script_of(term)) in COMPOUNDING
-        return self._halves_of(term) if is_compound or term.isdecimal() else []
+        if term.isdecimal():
+            return self._halves_of(term)
+        if any(map(str.isdigit, term)):
+            return self._parts_of_identifier(term)
+        if self.languages.get(script_of(term)) in COMPOUNDING:
+            return self._halves_of(term) or self._compounds_of(term)
+        return []
+
+    def _parts_of_identifier(self, term: str) -> list[str]:
+        """The terms of texts that make up a term with digits, as "gpt" and "4o" do "gpt4o".
+
+        The fewest terms count, at most `MAX_JOINED_WORDS` of two characters or more.
+        """
+        divisions: list[list[str]] = [[]]
+        for _ in range(MAX_JOINED_WORDS):
+            longer: list[list[str]] = []
+            for parts in divisions:
+                start = sum(map(len, parts))
+                ends = range(start + LEAST_PART, len(term) + 1)
+                longer += [
+                    [*parts, term[start:end]]
+                    for end in ends
+                    if self._has(term[start:end])
+                ]
+            whole = [parts for parts in longer if sum(map(len, parts)) == len(term)]
+            if whole:
+                return whole[-1]
+            divisions = longer
+        return []
+
+    def _compounds_of(self, term: str) -> list[str]:
+        """The compounds in the texts that a word begins or ends, such as "kreiskrankenhaus"."""
+        if len(term) < LEAST_COMPOUNDED:
+            return []
+        terms, reversed_terms = self._sorted_terms
+        beginnings = _terms_beginning_with(term, terms)
+        endings = _terms_beginning_with(term[::-1], reversed_terms)
+        compounds = [*beginnings, *(ending[::-1] for ending in endings)]
+        return [other for other in compounds if len(other) >= len(term) + LEAST_HALF]
 
     def _halves_of(self, term: str) -> list[str]:
         """The two terms of texts that make up a compound or a long number, the longest first one."""
@@ -396,13 +439,17 @@ def _terms_with_prefix_of(sorted_terms: list[str], term: str) -> list[str]:
     n_letters = max(LEAST_PREFIX, ceil(PREFIX_SHARE * len(term)))
     if len(term) < n_letters:
         return []
-    first = bisect_left(sorted_terms, term[:n_letters])
-    last = bisect_left(sorted_terms, f"{term[:n_letters]}{LAST_CHARACTER}")
     return [
         other
-        for other in sorted_terms[first:last]
+        for other in _terms_beginning_with(term[:n_letters], sorted_terms)
         if PREFIX_SHARE * len(other) <= Prefix.similarity(term, other)
     ]
+
+
+def _terms_beginning_with(letters: str, sorted_terms: list[str]) -> list[str]:
+    """The terms that begin with some letters."""
+    first = bisect_left(sorted_terms, letters)
+    return sorted_terms[first : bisect_left(sorted_terms, f"{letters}{LAST_CHARACTER}")]
 
 
 def stem(word: str) -> str:

@@ -331,3 +331,33 @@ def test_parallel_edges_of_no_passage_add_up(tmp_path: Path) -> None:
     # 10 ln(1 + weight) / ln(1 + 3)
     assert [triple.strength for triple in extraction.triples] == [10.0] * 3 + [5.0]
     assert extraction.notes["parallel edges, their weights added up"] == 2
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        "头实体,关系,尾实体",
+        "主語,述語,目的語",
+        "주어,관계,목적어",
+        "субъект,предикат,объект",
+        "суб'єкт,відношення,об'єкт",
+        "Subjekt,Prädikat,Objekt",
+        "sujet,prédicat,objet",
+        "sujeito,relação,objeto",
+        "soggetto,relazione,oggetto",
+        "özne,ilişki,nesne",
+        "الفاعل,العلاقة,المفعول",
+        "विषय,संबंध,कर्म",
+    ],
+)
+def test_columns_of_other_languages_are_those_of_triples(
+    tmp_path: Path, columns: str
+) -> None:
+    file = tmp_path / "triples.csv"
+    file.write_text(f"{columns}\nEd Wood,directed by,Tim Burton\n", encoding="utf-8")
+    [triple] = TriplesFile(file, needs_passages=False).extract(CORPUS).triples
+    assert (triple.head, triple.relation, triple.tail) == (
+        "Ed Wood",
+        "directed by",
+        "Tim Burton",
+    )
