@@ -9,12 +9,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, StrictInt
 
+from kg2rag.datasets.answer_contexts import with_context, with_near_gold
 from kg2rag.datasets.gold import GoldIndex, GoldTarget
-from kg2rag.datasets.printed_values import parsed_literal
-from kg2rag.datasets.question_columns import (
-    flattened,
-    question_records,
-)
+from kg2rag.datasets.printed_values import flattened, parsed_literal
+from kg2rag.datasets.question_columns import grade_in, question_records
 from kg2rag.datasets.reading import Record, Text, check
 from kg2rag.text.records import DataError, quote
 from kg2rag.types import GoldUnit, QADataset, Query, Question, corpus_of
@@ -83,7 +81,7 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
     rows_by_field = question_records(
         _question_rows(questions, index, notes), where, index, notes
     )
-    fields = list(map(_with_context, rows_by_field))
+    fields = with_near_gold(list(map(with_context, rows_by_field)), index)
     notes += _unused_columns(fields)
     completed = (
         _with_typed_fields(row, where, number, index)
@@ -111,29 +109,6 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
         unjudged=unjudged,
         rows={row.id: _labelling_row(row, gold[row.id]) for row in rows},
     )
-
-
-def _with_context(row: dict[str, Any]) -> dict[str, Any]:
-    """The row of a question; the gold of SQuAD's and DeepEval's is the text of their `context`."""
-    context = row.get("context")
-    is_gold = _is_of_squad(row.get("answers")) or _are_texts(context)
-    if "gold" in row or not is_gold:
-        return row
-    rest = {column: value for column, value in row.items() if column != "context"}
-    return {"gold": context, **rest}
-
-
-def _is_of_squad(answers: object) -> bool:
-    """Whether answers have the place of the first of them in a text."""
-    first = answers
-    if isinstance(answers, list) and answers:
-        first = answers[0]
-    return isinstance(first, Mapping) and "answer_start" in first
-
-
-def _are_texts(context: object) -> bool:
-    """Whether a context is a list of texts; that of HotpotQA, with distractors, is one of paragraphs."""
-    return isinstance(context, list) and all(isinstance(text, str) for text in context)
 
 
 def _question(row: FrameQuestion, gold: Mapping[str, int]) -> Question:
@@ -269,8 +244,7 @@ def _with_typed_fields(
         if _are_pairs(grades):
             grades = dict(grades)
         if not isinstance(grades, Mapping):
-            names = (_name_of_gold(piece, index) for piece in flattened(grades))
-            grades = dict.fromkeys(names, 1)
+            grades = _grades_of(flattened(grades), index)
         # A column of mappings in an Arrow table has every name in every row, most of them null.
         fields["gold"] = {
             identifier(name, where, number): python_value(grade)
@@ -278,6 +252,16 @@ def _with_typed_fields(
             if grade is not None
         }
     return fields
+
+
+def _grades_of(pieces: Sequence[object], index: GoldIndex) -> dict[object, int]:
+    """The name of each piece of gold -> the grade in its record, by default 1."""
+    grades = dict[object, int]()
+    for piece in pieces:
+        name = _name_of_gold(piece, index)
+        grade = grade_in(piece) if isinstance(piece, Mapping) else 1
+        grades[name] = max(grade, grades.get(name, 0))
+    return grades
 
 
 def _are_pairs(gold: object) -> bool:

@@ -32,6 +32,8 @@ _SEPARATORS = (";", "|", "\n", ",")
 _LABEL = re.compile(r"(?:\A|\n)\s*([^\W\d]+) \d+: ")
 _PAGE = re.compile(r"page=(\d+)")
 _NUMBER_OF_HEADING = re.compile(r"^(?:\d+(?:\.\d+)*[.)]?|[IVXLC]+\.|[A-Z]\.)\s+(?=\w)")
+_FILE = re.compile(r"(?!(?:index|readme)\.).+\.(?=\w*[a-z])\w{1,8}", re.IGNORECASE)
+"""The name of a file that, by itself, tells a document: pages called `index` are in many folders."""
 _PAGE_ENDING = re.compile(
     r"(?:/(?:index|readme))?(?:\.(?:mdx?|markdown|html?|rst|txt|adoc|org|ipynb|qmd|pdf|docx))?$"
 )
@@ -160,12 +162,15 @@ class GoldIndex:
             return GoldTarget(self._documents_by_path[key])
         if key in self._passages_by_path:
             return GoldTarget(passages=(self._passages_by_path[key],))
-        # An absolute path, or a path from another folder, ends in the document's path; a bare name
-        # ends a document's.
+        # An absolute path, or a path from another folder, ends in the document's path, which may be
+        # the name of a file; a bare name ends a document's.
         for start in _starts(key):
             ending = key[start:]
             if "/" in ending and ending in self._documents_by_path:
                 return GoldTarget(self._documents_by_path[ending])
+        name_of_file = key.rpartition("/")[2]
+        if name_of_file in self._documents_by_path and _FILE.fullmatch(name_of_file):
+            return GoldTarget(self._documents_by_path[name_of_file])
         return _only_document(
             self._documents_by_ending.get(key, [])
         ) or self._by_address(name)

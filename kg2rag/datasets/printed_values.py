@@ -1,4 +1,4 @@
-"""The values that JSON, Python or numpy printed, as the cells of CSV files have them."""
+"""The values in cells: those that JSON, Python or numpy printed, as CSV files have them, and lists."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import ast
 import json
 import re
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from io import StringIO
 from itertools import pairwise
@@ -50,6 +50,19 @@ def parsed_column(value: object) -> object:
             raise
         except ValueError:
             raise fault from None
+
+
+def flattened(gold: object) -> list[Any]:
+    """The pieces of gold, which may be one piece, a list, or nested lists (AutoRAG)."""
+    if not isinstance(gold, Collection) or isinstance(gold, str):
+        return [gold]
+    pieces = list[Any]()
+    for piece in gold:
+        if isinstance(piece, list | tuple | set):
+            pieces += flattened(piece)
+        else:
+            pieces.append(piece)
+    return pieces
 
 
 def _python_value(text: str) -> Any:

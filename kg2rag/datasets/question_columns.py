@@ -14,7 +14,8 @@ from itertools import chain
 from typing import Any
 
 from kg2rag.datasets.gold import GoldIndex
-from kg2rag.datasets.printed_values import parsed_literal
+from kg2rag.datasets.gold_pages import with_pages
+from kg2rag.datasets.printed_values import flattened, parsed_literal
 from kg2rag.types.coerce_corpus import (
     QUESTION_AND_ANSWER,
     distinct_columns,
@@ -30,6 +31,8 @@ CONTEXTS = (
     *("source_text", "chunk_text", "document"),
 )
 """Names of a column with the text, or a list of texts, from which a question and its answer are."""
+JUDGED_TEXTS = (*CONTEXTS, "reference")
+"""Names of a column with the text that a row judges; Phoenix has such references."""
 RESPONSES = ("answer", "response", "actual_output")
 """Names of a column with the answer of a system; a column `contexts` beside it holds what it retrieved."""
 QUESTION: Mapping[str, tuple[str, ...]] = {
@@ -57,6 +60,7 @@ GRADES: Mapping[str, int] = {
     **dict.fromkeys(
         ("no", "n", "false", "irrelevant", "not relevant", "nein", "non", "não"), 0
     ),
+    "unrelated": 0,
     **dict.fromkeys(("nie", "hayır", "нет", "否", "いいえ", "아니오", "아니요"), 0),
 }
 """Words of judges -> grades."""
@@ -89,17 +93,47 @@ def question_records(
         for row in records(source, where, {"id": QUESTION["id"]})
     ]
     rows = _renamed(rows, _names_within_objects(distinct_columns(rows)))
+    rows = _without_unknown_ids(rows, index, notes)
     field_of = _fields_of(distinct_columns(rows))
     grades = _column_of_grades(rows, field_of)
     pairs = _fields_of([name for name in distinct_columns(rows) if name != grades])
     if "gold" not in pairs.values():
-        rows = _with_gold_by_values(rows, [*pairs, grades], index, notes)
+        taken = {*pairs, grades}
+        if grades is not None:
+            taken -= set(JUDGED_TEXTS)
+        rows = _with_gold_by_values(rows, taken, index, notes)
         pairs = _fields_of([name for name in distinct_columns(rows) if name != grades])
     if grades is not None and "gold" in pairs.values():
         return _joined_rows(_graded_pairs(_renamed(rows, pairs), grades, notes), notes)
     field_of = _fields_of(distinct_columns(rows))
     are_numbered = all(row["id"] == number for number, row in enumerate(rows))
-    return _joined_rows(_renamed(rows, field_of), notes, by_text=are_numbered)
+    rows = with_pages(_renamed(rows, field_of), index, notes)
+    return _joined_rows(rows, notes, by_text=are_numbered)
+
+
+def _without_unknown_ids(
+    rows: list[dict[str, Any]], index: GoldIndex, notes: Counter[str]
+) -> list[dict[str, Any]]:
+    """The rows without a column of ids that are the gold by its name, if the corpus has none of them.
+
+    Rows without contexts, which are the gold then, are returned as they are.
+    """
+    columns = distinct_columns(rows)
+    fields = _fields_of(columns)
+    gold = next((column for column in columns if fields.get(column) == "gold"), "")
+    if gold not in (*IDS, "passage_id", "doc_id") or not any(
+        _columns_of_contexts(rows)
+    ):
+        return rows
+    names = [str(name) for row in rows for name in flattened(row.get(gold, []))]
+    if any(map(index.has_name, names)):
+        return rows
+    notes[f"values of the questions' column {gold!r} that the corpus lacks"] = len(
+        names
+    )
+    return [
+        {name: value for name, value in row.items() if name != gold} for row in rows
+    ]
 
 
 def _names_within_objects(columns: Sequence[str]) -> dict[str, str]:
@@ -230,7 +264,7 @@ def _column_of_texts(
 def _columns_of_contexts(rows: Sequence[Mapping[str, Any]]) -> Iterable[str]:
     """The columns of `CONTEXTS`, and `contexts` if there is no answer of a system."""
     columns = distinct_columns(rows)
-    names = list(CONTEXTS)
+    names = list(JUDGED_TEXTS)
     if not fields_of_columns(columns, {name: (name,) for name in RESPONSES}):
         names.append("contexts")
     return fields_of_columns(columns, {name: (name,) for name in names})
@@ -295,6 +329,16 @@ def _differ_for_one_question(pairs: Sequence[tuple[Any, Any]]) -> bool:
     )
 
 
+def grade_in(record: Mapping[str, Any]) -> int:
+    """The grade in a record of a passage, such as its `relevance`; 1 without one."""
+    for column, cell in record.items():
+        if _GRADE_COLUMN.search(column) or column.casefold() == "expected_score":
+            grade = _grade(cell)
+            if grade is not None:
+                return grade
+    return 1
+
+
 def _grade(cell: Any) -> int | None:
     """The grade that a number or a word of a judge is; None for other cells.
 
@@ -309,6 +353,8 @@ def _grade(cell: Any) -> int | None:
 def _number(cell: Any) -> Any:
     """The whole number that a cell has as text; any other cell itself."""
     if isinstance(cell, str) and re.fullmatch(r"-?[0-9]{1,9}", cell.strip()):
+        return int(cell)
+    if isinstance(cell, float) and cell.is_integer():
         return int(cell)
     return cell
 
@@ -396,16 +442,3 @@ def _joined_gold(first: Any, second: Any) -> Any:
         }
         return {**first, **second, **grades}
     return [*flattened(parsed_literal(first)), *flattened(parsed_literal(second))]
-
-
-def flattened(gold: object) -> list[Any]:
-    """The pieces of gold, which may be one piece, a list, or nested lists (AutoRAG)."""
-    if not isinstance(gold, Collection) or isinstance(gold, str):
-        return [gold]
-    pieces = list[Any]()
-    for piece in gold:
-        if isinstance(piece, list | tuple | set):
-            pieces += flattened(piece)
-        else:
-            pieces.append(piece)
-    return pieces

@@ -17,7 +17,7 @@ TEST_COLUMNS = frozenset(
 _JUDGED = frozenset(
     (
         *("gold", "golden", "relevant", "reference", "positive", "supporting"),
-        *("expected", "truth", "correct", "evidence"),
+        *("expected", "truth", "correct", "evidence", "gt"),
     )
 )
 _PARTS = frozenset(

@@ -70,6 +70,8 @@ def gold_of(*pieces):
         ("/sub/fare/index.html", "sub/fare.md"),
         ("sub/%C3%9Cbersicht", f"sub/{DECOMPOSED}"),
         ("manual", "a.pdf"),
+        ("/home/ida/docs/a.pdf", "a.pdf"),
+        ("C:\\Daten\\a.pdf", "a.pdf"),
     ],
 )
 def test_a_document_is_known_by_every_spelling_of_its_path_and_by_its_title(
@@ -303,3 +305,66 @@ def test_a_passage_that_repeats_a_part_of_the_passage_with_the_whole_text_is_no_
     corpus = [{"id": "whole", "text": FARES}, {"id": "end", "text": FARES[24:]}]
     data = kg2rag.from_frames(corpus, [{"question": "How much?", "gold": FARES}])
     assert set(data.questions[0].gold) == {"whole"}
+
+
+PAGES = [
+    Passage(f"a.pdf#{page}", "Timetable", text, "a.pdf", page, {"page": page})
+    for page, text in ((1, "The ferry leaves at noon."), (2, "Dogs pay nothing."))
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "pages"),
+    [("Seite", [1, 2]), ("page", [0, 1]), ("source_page", ["p. 1", "2"])],
+)
+def test_a_column_of_pages_beside_documents_names_the_gold(name, pages):
+    rows = [
+        {"Frage": text, "Quelle": "docs/a.pdf", name: page}
+        for text, page in zip(("When?", "Who pays?"), pages, strict=True)
+    ]
+    data = kg2rag.from_frames(PAGES, rows)
+    assert [set(one.gold) for one in data.questions] == [{"a.pdf#1"}, {"a.pdf#2"}]
+
+
+def test_pages_of_documents_without_pages_are_left_out():
+    rows = [{"question": "Who pays?", "gold": "sub/fare.md", "page": 7}]
+    data = kg2rag.from_frames(CORPUS, rows)
+    assert (data.unit, set(data.questions[0].gold)) == ("document", {"sub/fare.md"})
+
+
+def test_ids_of_another_tool_give_way_to_the_context_around_the_answer():
+    answer = {"text": "noon", "answer_start": 21, "document_id": 7}
+    corpus = [
+        {"id": "start", "text": f"Halina sails from pier noon. {FARES}"},
+        {"id": "end", "text": f"{FARES[::-1]} Dogs travel on the upper deck for free."},
+    ]
+    context = " ".join(passage["text"] for passage in corpus)
+    row = {"question": "When?", "document_id": 7, "context": context}
+    data = kg2rag.from_frames(corpus, [{**row, "answers": [answer]}])
+    assert set(data.questions[0].gold) == {"start"}
+    assert any("'document_id'" in note for note in data.source["notes"])
+
+
+def test_a_grade_in_the_record_of_a_passage_is_that_of_the_gold():
+    chunks = [{"text": FARES, "expected_score": 2.0}]
+    chunks += [{"text": CORPUS[1].text, "expected_score": 0.0}]
+    row = {"query": "How much?", "expected_chunks": chunks}
+    data = kg2rag.from_frames(CORPUS, [row])
+    assert data.questions[0].gold == {"sub/fare.md#1": 2}
+
+
+def test_references_that_rows_judge_are_the_gold():
+    labels = {FARES: "relevant", CORPUS[1].text: "unrelated"}
+    rows = [
+        {"input": "How much?", "reference": text, "label": label}
+        for text, label in labels.items()
+    ]
+    data = kg2rag.from_frames(CORPUS, rows)
+    assert data.questions[0].gold == {"sub/fare.md#1": 1}
+
+
+def test_a_column_of_ground_truth_contexts_may_be_short_for_it():
+    row = {"Questions": "How much?", "GT Answers": "nine", "GT RAG Contexts": FARES}
+    data = kg2rag.from_frames(CORPUS, [row])
+    assert data.questions[0].answers == ("nine",)
+    assert data.questions[0].gold == {"sub/fare.md#1": 1}
