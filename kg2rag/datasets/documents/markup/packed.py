@@ -7,8 +7,9 @@ and Spyder write. A canvas (Obsidian, JSON Canvas) has cards and arrows.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from itertools import groupby
 from typing import Any
 
 from kg2rag.datasets.documents.archives import Archive, attribute, named, resolve
@@ -21,6 +22,7 @@ from kg2rag.datasets.documents.blocks import (
     plain_document,
 )
 from kg2rag.datasets.documents.markup.markdown import markdown_document
+from kg2rag.datasets.documents.terminal import shown_on_terminal
 from kg2rag.datasets.documents.web.html import page_document, read_html
 from kg2rag.text.decoding import decode_text
 from kg2rag.text.records import DataError, parse_json
@@ -82,8 +84,20 @@ def _cell_pages(cell: Mapping[str, Any]) -> Iterator[FileDocument]:
         yield markdown_document(text)
     else:
         yield _code_document(text)
-    for output in cell.get("outputs") or []:
+    for output in _joined_streams(cell.get("outputs") or []):
         yield _output_page(output)
+
+
+def _joined_streams(
+    outputs: Iterable[Mapping[str, Any]],
+) -> Iterator[Mapping[str, Any]]:
+    """The outputs of a cell; adjacent parts of a stream, such as states of a progress bar, are one."""
+    for stream, group in groupby(outputs, lambda output: output.get("name")):
+        parts = list(group)
+        if stream is None or any("text" not in part for part in parts):
+            yield from parts
+        else:
+            yield {**parts[0], "text": "".join(_joined(part["text"]) for part in parts)}
 
 
 def _output_page(output: Mapping[str, Any]) -> FileDocument:
@@ -105,7 +119,8 @@ def _output_page(output: Mapping[str, Any]) -> FileDocument:
 
 
 def _printed(text: str) -> FileDocument:
-    """A document of what a cell printed; a long one is left out."""
+    """A document of what a cell printed, as a terminal shows it; a long one is left out."""
+    text = shown_on_terminal(text)
     if len(text) > MAX_OUTPUT_CHARACTERS:
         return FileDocument([], source=text, left_out=text)
     return _code_document(text)

@@ -20,6 +20,7 @@ from kg2rag.datasets.documents.markup.references import (
 from kg2rag.datasets.documents.messages.calendars import calendar_documents, is_calendar
 from kg2rag.datasets.documents.messages.chats import chat_document
 from kg2rag.datasets.documents.pdf.reader import pdf_blocks
+from kg2rag.datasets.documents.terminal import shown_on_terminal
 from kg2rag.datasets.documents.texts.libraries import is_library_text, library_documents
 from kg2rag.datasets.documents.texts.text_collections import (
     collection_documents,
@@ -69,6 +70,8 @@ def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG0
     It may be reStructuredText or DokuWiki, of one of the `_KINDS`, a chat, or else plain text.
     """
     text, remark = decode_text(data)
+    if "\x1b[" in text:  # a log with colours
+        text = shown_on_terminal(text)
     markup = _kind_of_text(text)
     if markup and len(data) <= MAX_MARKUP_BYTES:
         return [markup_document(text, markup, remark)]
