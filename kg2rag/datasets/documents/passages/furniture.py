@@ -4,7 +4,8 @@ Ours: which repeated blocks are furniture. A block of at most `LONGEST` words is
 `PAGES` pages have it in the same words and these are `SHARE` of the pages in their common folder.
 It is furniture if it consists of links, or if it stands at an edge of the page: no block between it
 and the first or the last block is content. Labels within a page, such as "Returns:", and fields at
-its beginning, such as "Status: open", stay, and sections of Markdown that would be empty.
+its beginning, such as "Status: open", stay, and sections of Markdown that would be empty, unless the
+page begins with a menu: then a crawler wrote it.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ ENDINGS = frozenset(".html .htm .xhtml .mhtml .mht .md .markdown .mdx".split())
 """Endings of the files that are pages."""
 WRITTEN = frozenset(".md .markdown .mdx".split())
 """Endings of pages that people write, so that a section such as "License" is content."""
+MENU_PARTS = 3
+"""Blocks of furniture at the beginning of a page of Markdown that a crawler wrote."""
 _BETWEEN_BLOCKS = "\n\n"
 _FIELD = re.compile(r"\w[\w ]{0,30}: \S")
 
@@ -40,7 +43,7 @@ class _Part(NamedTuple):
 
     `row` is the index of its passage in the page. `is_repeated` says whether most pages of its
     folder have it, and it has no link of a wiki, which people write. `may_pass` says whether it is
-    furniture between furniture: it consists of links to pages, or is the title of the page.
+    furniture between furniture: it consists of links to pages, is the title of the page, or has no word.
     """
 
     row: int
@@ -66,7 +69,9 @@ def remove_furniture(entries: Mapping[str, FileEntry]) -> int:
             continue
         parts = list(_parts_of(rows, repeated))
         indexes = set(_furniture_of(parts))
-        if PurePosixPath(rows[0]["metadata"]["file"]).suffix.lower() in WRITTEN:
+        suffix = PurePosixPath(rows[0]["metadata"]["file"]).suffix.lower()
+        is_crawled = indexes.issuperset(range(MENU_PARTS))
+        if suffix in WRITTEN and not is_crawled:
             indexes -= _whole_sections(parts, indexes)
         kept = [part for index, part in enumerate(parts) if index not in indexes]
         if indexes and not all(part.is_heading for part in kept):
@@ -155,7 +160,7 @@ def _block_parts(
     for text in block_texts(row):
         is_repeated = text in repeated and not any(name in text for name in names)
         is_link = consists_of(text, link_texts)
-        may_pass = is_link or one_line(text) == row["title"]
+        may_pass = is_link or one_line(text) == row["title"] or not words(text)
         yield _Part(index, text, False, is_repeated, is_link, may_pass)
 
 
