@@ -608,3 +608,16 @@ def test_values_of_instructions_that_are_phrases_are_text(read):
     page = '{% include note.html content="Mind the gap" class="a b c" %}\n\nHalina sails.\n'
     documents = read({"a.md": page})
     assert documents.corpus[0].text == "Mind the gap\n\nHalina sails."
+
+
+def test_a_listing_in_a_list_ends_where_it_ends(read):
+    listing = "- ```python\n  cube(7) {{query x}}\n  ```\n"
+    documents = read({"n.md": f"- Cubes\n{listing}- {{{{query (todo now)}}}}\n- End"})
+    assert text_of(documents) == "Cubes\n\ncube(7) {{query x}}\n\nEnd"
+
+
+def test_a_fence_of_one_format_is_no_listing(read):
+    html = "```{=html}\n<p>Shown</p><script>alert(1)</script>\n```"
+    latex = "```{=latex}\n\\newpage\n```"
+    documents = read({"n.qmd": f"# Cars\n\n{html}\n\n{latex}\n\nEnd"})
+    assert text_of(documents) == "Shown\n\nEnd"

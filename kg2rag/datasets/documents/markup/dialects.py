@@ -17,7 +17,8 @@ from kg2rag.datasets.documents.running_heads import has_page_marks, without_page
 
 _FLAGS = re.DOTALL | re.MULTILINE
 _CODE = (
-    r"(?P<code>^[ \t]*(?P<mark>`{3,}|~{3,})[^\n]*\n.*?(?:^[ \t]*(?P=mark)[`~]*[ \t]*$|\Z)|"
+    r"(?P<code>^[ \t>]*(?:(?:[-*+]|\d{1,9}[.)])[ \t]+){0,3}(?P<mark>`{3,}|~{3,})[^`\n]*\n.*?"
+    r"(?:^[ \t>]*(?P=mark)[`~]*[ \t]*$|\Z)|"
     r"(?<!`)`[^`\n]+`)"
 )
 _FENCE = re.compile(_CODE, _FLAGS)
@@ -95,7 +96,7 @@ _DRAWING_PART = re.compile(
 # Logseq: properties of blocks, references to blocks, queries and clocks.
 _LOGSEQ = (
     r"^[ \t]*(?:id|collapsed|heading|background-color|logseq\.[\w.-]+):: .*?$|"
-    r"\(\([0-9a-f]{8}-[0-9a-f-]{27}\)\)|\{\{(?:embed|query|renderer)\b[^{}\n]*\}\}|"
+    r"\(\([0-9a-f]{8}-[0-9a-f-]{27}\)\)|\{\{(?:embed|query|renderer|video|youtube|tweet)\b[^{}\n]*\}\}|"
     r"^[ \t]*:LOGBOOK:\n(?:[ \t]*CLOCK:[^\n]*\n)*[ \t]*:END:$|#\+(?:BEGIN|END)_[A-Z]+[ \t]*$"
 )
 # Azure DevOps: queries in place of their results, and people by their number.

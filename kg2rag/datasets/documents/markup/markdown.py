@@ -49,6 +49,8 @@ _ADDRESS = re.compile(r"^/|/$|://|\.html$")
 _INCLUSION = re.compile(r"(?m)^[ \t]*(?:-{1,2}8<|<<<)")
 _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|\n]{1,300})(?:\\?\|([^\[\]\n]{1,300}))?\]\]")
 _DIRECTIVE = re.compile(r"\{([a-zA-Z][\w:-]*)\}[ \t]*(.*)", re.DOTALL)
+_RAW = re.compile(r"\{=(\w+)\}")
+"""What Pandoc and Quarto write beside a fence whose content is of one format, such as HTML."""
 _QUOTED_TITLE = re.compile(r"""\b(?:title|caption|fig\.cap)=["']([^"'\n]*)["']""")
 _MYST = re.compile(
     r"(?m)^\([\w.:-]+\)=[ \t]*$|\{[a-z][\w:-]*\}`[^`\n]|^(?:`{3,}|:{3,})\{(?!(?:r|python|julia|bash)\b)[a-z]"
@@ -301,6 +303,11 @@ def _expand_directive(token: Token) -> list[Token]:
     The title of a listing is put before its first line.
     """
     if token.type != "fence":
+        return [token]
+    raw = _RAW.fullmatch(token.info.strip())
+    if raw:
+        token.type = "html_block"
+        token.content = token.content if raw[1].startswith("html") else ""
         return [token]
     directive = _DIRECTIVE.fullmatch(token.info.strip())
     if directive is None or directive[1].lower() in _CODE_DIRECTIVES:
