@@ -19,6 +19,10 @@ from kg2rag.datasets.documents.blocks import (
     plain_document,
 )
 from kg2rag.datasets.documents.markup.rewritten_markup import (
+from kg2rag.datasets.documents.markup.latex_commands import (
+    MAX_READINGS,
+    with_shown_arguments,
+)
     OPTIONS_OF_RST,
     REWRITTEN,
     role_html,
@@ -128,7 +132,7 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
     for pattern, replacement in REWRITTEN.get(kind, ()):
         rewritten = pattern.sub(replacement, rewritten)
     try:
-        page, warnings = converted(rewritten, kind, "html", *_PAGE_OPTIONS)
+        rewritten, (page, warnings) = _read_page(rewritten, kind)
     except DataError as error:
         if kind in _NOT_TEXT:
             raise
@@ -154,6 +158,19 @@ def markup_document(text: str, kind: str, remark: str) -> FileDocument:
         ),
         names=tuple(labels),
     )
+
+
+def _read_page(text: str, kind: str) -> tuple[str, Converted]:
+    """The text that pandoc reads and the page of it; LaTeX is read again if commands were skipped."""
+    if kind != "latex":
+        return text, converted(text, kind, "html", *_PAGE_OPTIONS)
+    for _ in range(MAX_READINGS):
+        page, messages = converted(text, kind, "html", *_PAGE_OPTIONS, "--verbose")
+        shown = with_shown_arguments(text, messages)
+        if shown == text:
+            break
+        text = shown
+    return text, Converted(page, messages)
 
 
 def _n_removed(text: str, kind: str) -> int:

@@ -68,6 +68,19 @@ def _frame(match: re.Match[str]) -> str:
     return "\n\n".join([rf"\begin{{frame}}{title}", match[2] or "", ""])
 
 
+_CAPTION = re.compile(rf"\\caption{_OPTIONS}\s*{_GROUP}")
+
+
+def _with_caption(match: re.Match[str]) -> str:
+    """An environment whose caption is a paragraph; pandoc shows captions of figures and tables only."""
+    return _CAPTION.sub(lambda caption: f"\n\n{caption[1]}\n\n", match[0])
+
+
+def _below_title(match: re.Match[str]) -> str:
+    """The start of an environment below the title or caption in its options."""
+    return f"\n\n{match[1] or match[2]}\n\n{match[0]}"
+
+
 def _arguments(template: str) -> list[str]:
     """The parts of a template of MediaWiki behind its name; links may have a bar, too."""
     return [part.strip() for part in _BAR.split(template)[1:]]
@@ -165,6 +178,17 @@ REWRITTEN: Mapping[str, Sequence[tuple[re.Pattern[str], Replacement]]] = {
         (re.compile(rf"\\begin\{{wrap(figure|table)\}}(?:{_SIZE})+"), r"\\begin{\1}"),
         (re.compile(r"\\end\{wrap(figure|table)\}"), r"\\end{\1}"),
         (re.compile(rf"(\\begin\{{(?:multicols\*?|adjustbox)\}}){_SIZE}"), r"\1"),
+        (
+            re.compile(r"(?s)\\begin\{(algorithm|listing)(\*?)\}.*?\\end\{\1\2\}"),
+            _with_caption,
+        ),
+        (
+            re.compile(
+                r"\\begin\{(?!frame|figure|table)[a-zA-Z]+\}\[(?:[^\[\]]*?[\s,\[])??(?:title|caption)\s*=\s*"
+                r"(?:\{([^{}\n]+)\}|([^,\[\]{}\n]+))"
+            ),
+            _below_title,
+        ),
         # pandoc takes a rule under some columns for the next cell.
         (
             re.compile(
