@@ -239,3 +239,22 @@ def test_an_event_of_a_chat_that_is_only_a_tag_has_no_passage(read):
         {"id": "3", "text": '<attachment id="668e"></attachment>'},
     ]
     assert list(passages_of(read({"a.json": json.dumps(messages)}))) == ["a.json#1"]
+
+
+def test_the_fields_of_a_card_in_a_chat_are_text(read):
+    fields = [
+        {"name": "Branch", "value": "the one of Ada", "isInline": True},
+        {"name": "Minutes", "value": "7"},
+    ]
+    card = {"title": "Build", "text": "All tests passed.", "fields": fields}
+    numbers = {**card, "text": "Run it again.", "fields": fields[1:]}
+    messages = [
+        {"id": "1", "content": "Who broke it?", "embeds": []},
+        {"id": "2", "content": "", "attachments": [card, numbers]},
+    ]
+    documents = read({"chat.json": json.dumps({"name": "Owls", "messages": messages})})
+    assert [passage.text for passage in documents.corpus] == [
+        "Who broke it?",
+        "Build\nAll tests passed.\nBranch: the one of Ada\nMinutes: 7",
+        "Build\nRun it again.",
+    ]

@@ -27,6 +27,7 @@ from kg2rag.datasets.documents.records.json_values import (
     line_block,
     load_lines,
     load_value,
+    pairs_text,
     value_lines,
     value_text,
 )
@@ -255,6 +256,8 @@ def _records_of(
         fields = {}
     below = _records_with_new_words(below, text)
     if text:
+        pairs = [pairs_text(value[name]) for name in below if not below[name]]
+        text = "\n".join([text, *filter(None, pairs)])
         columns = {name: value[name] for name in below if not below[name]}
         columns |= _parts_without_text(value, text_name)
         yield _record({**columns, **inherited, **fields}, titles, text)

@@ -26,6 +26,7 @@ _TYPE_OF_MONGODB = re.compile(r"\$(?:oid|date|uuid|number\w+)")
 _UTF8_AS_ESCAPES = re.compile(r"(?:\\u00[89a-f][0-9a-f]){2,}")
 # Marks between characters for private use, by which ChatGPT cites the results of a search.
 _CITATION = re.compile(r"(?:\ue200|\\ue200)[^\s\"]{1,300}?(?:\ue201|\\ue201)")
+_NAMES_OF_PAIR = ("name", "title", "label", "key")
 Line = tuple[tuple[str, ...], str]
 """The names of the fields that lead to a value, and the value."""
 
@@ -97,6 +98,33 @@ def unique_fields(pairs: list[tuple[str, Any]]) -> Any:
 def fields_text(record: Any) -> str:
     """All values of a record, one per line, behind the names of their fields."""
     return "\n".join(line_block(line).text for line in value_lines(record))
+
+
+def pairs_text(value: Any) -> str:
+    """A list of {name: …, value: …}, such as the fields of a card in a chat, as lines `name: value`.
+
+    It is "" for any other value, and if no value in the list is a phrase.
+    """
+    if not isinstance(value, list) or not all(map(_is_pair, value)):
+        return ""
+    if not any(has_phrase(pair["value"]) for pair in value):
+        return ""
+    return "\n".join(f"{_name_of_pair(pair)}: {pair['value']}" for pair in value)
+
+
+def _is_pair(item: Any) -> bool:
+    """Whether an item is an object with a name and a value, both texts."""
+    return (
+        isinstance(item, Mapping)
+        and isinstance(item.get("value"), str)
+        and bool(_name_of_pair(item))
+    )
+
+
+def _name_of_pair(pair: Mapping[str, Any]) -> str:
+    """The name of a pair; "" for none."""
+    names = [pair.get(field) for field in _NAMES_OF_PAIR]
+    return next((name for name in names if isinstance(name, str)), "")
 
 
 def has_phrase(value: Any) -> bool:
