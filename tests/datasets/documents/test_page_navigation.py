@@ -90,3 +90,20 @@ def test_an_index_of_a_site_is_no_document_beside_its_pages(read):
     index = json.dumps({"docs": [{"text": "Halina sails."}]})
     files = {"a.html": "<p>Halina sails.</p>", "search/search_index.json": index}
     assert read(files).report["status"].tolist() == ["read", "skipped"]
+
+
+def test_what_stands_around_an_article_is_known_by_its_classes(read):
+    page = (
+        '<body><div class="cookie-consent-banner"><p>We store cookies.</p></div><article><h1>Port fees</h1>'
+        '<div class="share-tools"><a href="#">Share</a></div><p class="noprint">From the free encyclopedia</p>'
+        "<p>Nine crowns a day.</p><p>Paid in advance.</p>"
+        '<div class="advertisement">Advertisement</div><div class="social-media-study"><p>Read widely.</p></div>'
+        '<div id="related-articles"><p>Related laws hold.</p></div></article>'
+        '<table class="navbox"><tr><td>Ports of Scania</td></tr></table><div id="catlinks">Ports</div></body>'
+    )
+    assert passages_of(read({"a.html": page})) == {
+        "a.html": (
+            "Port fees",
+            "Nine crowns a day.\n\nPaid in advance.\n\nRead widely.\n\nRelated laws hold.",
+        )
+    }

@@ -32,10 +32,21 @@ _BREADCRUMBS = re.compile(_BREADCRUMB_NAME, re.IGNORECASE)
 _NAVIGATION_NAME = re.compile(
     rf"{_BREADCRUMB_NAME}|{_PREFIX_OF_NAME}(?:toc|table-?of-?contents|pagination)|"
     rf"{_PREFIX_OF_NAME}nav(?:bar|igation|header|footer|path|panel|links)?|(?:top|sub|bottom)Nav|"
-    "toc-macro|toctree-wrapper|page-metadata|xdocLastModification",
+    "toc-macro|toctree-wrapper|page-metadata|xdocLastModification|"
+    r"(?:\S+-)?navbox\S*|(?:\S+-)?portlet|catlinks|portalbar|bandeau-portail|no-?print|d-print-none",
     re.IGNORECASE,
 )
-"""Classes and ids of navigation, and of lines that say who changed a page."""
+"""Classes and ids of navigation, of lines that say who changed a page, and of what is not printed."""
+_MENU_CLASS = re.compile(
+    r"(?:\S{1,60}[-_])?(?:shar(?:e|ing)|social|follow)(?:[-_]?(?:this|us|on))?"
+    r"[-_]?(?:tools|links|buttons|bar|icons|list|media|menu|box|widget|wrapper|container)|"
+    r"(?:\S{1,60}[-_])?(?:cookie|gdpr|consent|newsletter)[-_](?:\S{1,60}[-_])?(?:banner|notice|bar|popup|modal|overlay|dialog|"
+    r"consent|box|sign-?up|form|subscribe|cta|prompt|wrapper|container)|"
+    r"(?:cookie|ad)[-_]?(?:banner|slot|container|wrapper|unit)|advert|advertisement|"
+    r"(?:related|recommended|popular|trending|most)[-_](?:posts|articles|stories|links|content|read|news|popular)",
+    re.IGNORECASE,
+)
+"""Classes of menus, advertisements and notices beside an article; ids of sections have such names, too."""
 _NAMED = "descendant::*[@class or @id]"
 """XPath of the elements with a class or an id."""
 _MAY_BE_NAVIGATION = "descendant::*[self::nav or @role or @class or @id or a/@rel]"
@@ -159,6 +170,8 @@ def _is_navigation(element: Any) -> bool:
     if element.tag == "nav" or element.get("role") in _NAVIGATION_ROLES:
         return True
     if any(map(_NAVIGATION_NAME.fullmatch, _names(element))):
+        return True
+    if any(map(_MENU_CLASS.fullmatch, classes_of(element))):
         return True
     return any(map(_leads_to_neighbour, element)) and count_words(element) <= LINE_WORDS
 
