@@ -96,7 +96,8 @@ def test_a_section_of_markdown_is_not_emptied(read):
 def test_sections_of_furniture_of_crawled_pages_are_left_out(read):
     page = (
         "[Docs](https://a.org/)\n\n* [Home](https://a.org/)\n* [Ask](https://a.org/ask)\n\n×\n\n* Setup\n"
-        "  * [Docker](https://a.org/docker)\n* {0}\n* [Tour](https://a.org/tour)\n\n# {0}\n\nAbout {0}.\n\n## Limits\n\nNone of {0}.\n\n"
+        "  * [Docker](https://a.org/docker)\n* {0}\n* [Tour](https://a.org/tour)\n\n# {0}\n\n"
+        "About {0}.\n\n## Limits\n\nNone of {0}.\n\n"
         "#### On this page\n\n* [Limits](https://a.org/{0}#limits)\n\n##### Search\n\nType to search"
     )
     documents = read({f"{name}.md": page.format(name) for name in TITLES})

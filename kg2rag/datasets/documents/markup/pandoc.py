@@ -18,11 +18,11 @@ from kg2rag.datasets.documents.blocks import (
     join_remarks,
     plain_document,
 )
-from kg2rag.datasets.documents.markup.rewritten_markup import (
 from kg2rag.datasets.documents.markup.latex_commands import (
     MAX_READINGS,
     with_shown_arguments,
 )
+from kg2rag.datasets.documents.markup.rewritten_markup import (
     OPTIONS_OF_RST,
     REWRITTEN,
     role_html,
