@@ -3,7 +3,7 @@
 Ours: which lines they are. A line at the top or bottom of a page is one if all pages or at least
 three have it there, numbers aside; if its numbers are equal on all pages or count with them; and if
 it is no sentence. A line without letters must count with the pages. Below a running head, the next
-line stands at the top.
+line stands at the top. Many lines that are most of the text are labels of a form.
 """
 
 from __future__ import annotations
@@ -18,6 +18,8 @@ from kg2rag.datasets.documents.contents_headings import line_key
 
 RUNNING_HEAD_PAGES = 3
 """Number of pages with a line at their edge from which it is a running head, though others lack it."""
+MOST_HEAD_LINES = 4
+"""Lines of heads and feet of a page whose text may be shorter than these."""
 SENTENCE_END = re.compile(r"[.!?:;。！？][\"”’)]?$")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 # What programs write between the pages of a PDF in Markdown: a form feed or a line.
@@ -56,10 +58,26 @@ def running_heads(pages: Sequence[Sequence[str]]) -> set[tuple[int, int]]:
             lines = [(number, pages[number][row]) for number, row in positions]
             if _are_running_heads(lines, len(pages)):
                 heads.update(positions)
+    if _are_labels(pages, heads):
+        return set()
     for number, rows in enumerate(body_rows(pages, heads)):
         if not rows:
             heads -= {(number, row) for row in range(len(pages[number]))}
     return heads
+
+
+def _are_labels(pages: Sequence[Sequence[str]], heads: set[tuple[int, int]]) -> bool:
+    """Whether the lines that pages share are the labels of a form that is filled in on each page.
+
+    They are more than heads and feet have, and most of the text.
+    """
+    if len(heads) <= MOST_HEAD_LINES * len(pages):
+        return False
+    n_characters = Counter[bool]()
+    for number, lines in enumerate(pages):
+        for row, line in enumerate(lines):
+            n_characters[(number, row) in heads] += len(line.strip())
+    return n_characters[True] > n_characters[False]
 
 
 def body_rows(

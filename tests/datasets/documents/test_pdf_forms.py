@@ -20,3 +20,27 @@ def test_the_values_of_a_form_in_a_pdf_stand_behind_the_names_of_their_fields(re
         "Name: Ada",
     ]
     assert "form" in documents.report.loc[0, "remark"]
+
+
+def test_labels_of_a_form_on_every_page_are_no_running_heads(read):
+    labels = ["Tax form", "Name of the employee", "Wages and tips", "Tax withheld"]
+    labels += ["Social security wages", "State"]
+    values = [["Ada", "512.40", "MN"], ["Tom", "77.05", "WI"], ["Ida", "390.12", "IA"]]
+    documents = read({"a.pdf": pdf_of(*([*labels, *row] for row in values))})
+    text = " ".join(passage.text for passage in documents.corpus)
+    assert text.count("Wages and tips Tax withheld") == 3
+    assert all(" ".join(row) in text for row in values)
+    assert documents.report.loc[0, ["left_out", "lost"]].tolist() == [0, 0]
+
+
+def test_letters_whose_characters_a_pdf_does_not_tell_are_told(read):
+    plain = pdf_of(["Boats pay a half of that fee."])
+    font = b"<</Type/Font/Subtype/Type1/BaseFont/Helvetica>>"
+    symbols = (
+        b"<</Type/Font/Subtype/Type0/BaseFont/Own/Encoding/Identity-H/DescendantFonts[<</Type/Font"
+        b"/Subtype/CIDFontType2/BaseFont/Own/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)/Supplement 0>>>>]>>"
+    )
+    documents = read({"a.pdf": plain, "b.pdf": plain.replace(font, symbols)})
+    remarks = documents.report.set_index("document")["remark"]
+    assert remarks["a.pdf"] == ""
+    assert "OCR" in remarks["b.pdf"]

@@ -111,6 +111,15 @@ def test_texts_are_read_from_top_to_bottom_by_columns_in_whatever_order_they_are
     assert line_order(rows) == [3, 2, 1]
 
 
+def test_a_number_between_two_columns_stands_below_both():
+    left = [Line(row, 50, 50, 672 - 12 * row, 260, 684 - 12 * row) for row in (3, 4, 5)]
+    right = [
+        Line(row, 50, 300, 636 - 12 * row, 500, 648 - 12 * row) for row in (0, 1, 2)
+    ]
+    foot = [Line(6, 1, 275, 400, 280, 412)]
+    assert line_order([*right, *left, *foot]) == [3, 4, 5, 0, 1, 2, 6]
+
+
 def test_the_order_of_drawing_holds_for_columns_and_rows_of_cells():
     cells = [
         Line(
@@ -145,3 +154,19 @@ def test_a_block_that_is_drawn_twice_at_one_place_is_read_once(read):
 def test_equal_lines_at_different_places_are_all_read(read):
     pdf = pdf_of(["Yes, it is.", "No.", "Yes, it is."])
     assert read({"a.pdf": pdf}).corpus[0].text.count("Yes") == 2
+
+
+def test_a_title_in_two_lines_is_the_bookmark_that_joins_them(read):
+    large = ") Tj /F1 24 Tf (Ground water in) Tj T* (the valley) Tj /F1 12 Tf T* ("
+    chapter = "Wells"
+    text = "The wells of the valley are deep, and the water of the lake is cold."
+    pdf = pdf_of([large + chapter, text, "The Valley", text.upper()]).decode()
+    outline = (
+        "30 0 obj<</First 31 0 R/Last 31 0 R/Count 2>>\nendobj\n"
+        "31 0 obj<</Title(Ground water in the valley)/Parent 30 0 R/Dest[4 0 R/Fit]/First 32 0 R/Last 32 0 R/Count 1>>"
+        "\nendobj\n32 0 obj<</Title(Wells)/Parent 31 0 R/Dest[4 0 R/Fit]>>\nendobj\n"
+    )
+    pdf = pdf.replace("/Catalog", "/Catalog/Outlines 30 0 R")
+    [passage] = read({"a.pdf": pdf.replace("trailer", outline + "trailer")}).corpus
+    assert passage.title == "Ground water in the valley"
+    assert passage.metadata["headings"] == ["Wells"]

@@ -95,7 +95,7 @@ def _is_misplaced(text: _Text, following: _Text) -> bool:
 def _divided(texts: Sequence[_Text]) -> Iterator[_Text]:
     """The texts by columns, if a gap from top to bottom divides them, or else by rows."""
     columns = _columns(texts)
-    if len(columns) > 1:
+    if len(columns) > 1 and not any(_is_margin(column, texts) for column in columns):
         for column in columns:
             yield from _divided(column)
         return
@@ -112,6 +112,15 @@ def _divided(texts: Sequence[_Text]) -> Iterator[_Text]:
             groups.append(row)
     for group in groups:
         yield from _divided(group)
+
+
+def _is_margin(column: Sequence[_Text], texts: Sequence[_Text]) -> bool:
+    """Whether a column stands above or below all other texts of a page, as its number may."""
+    others = [text for text in texts if text not in column]
+    bottom = min(text.bottom for text in column)
+    top = max(text.top for text in column)
+    is_below = all(text.bottom >= top for text in others)
+    return is_below or all(text.top <= bottom for text in others)
 
 
 def _columns(texts: Sequence[_Text]) -> list[list[_Text]]:

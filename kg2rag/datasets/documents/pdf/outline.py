@@ -48,8 +48,10 @@ def outline_of(
     if not bookmarks:
         outline = _outline_by_fonts(lines, usual, title)
         return outline, set(outline.values())
-    keys = {line_key(line.text) for line in title}
-    if not keys or any(key in keys for page, key in bookmarks if page <= 0):
+    texts = [line.text for line in title]
+    keys = set(map(line_key, texts))
+    possible = {*keys, line_key(" ".join(texts))}
+    if not keys or any(key in possible for page, key in bookmarks if page <= 0):
         return bookmarks, ()
     below = {place: level + 1 for place, level in bookmarks.items()}
     return {**below, **{(0, key): 1 for key in keys}}, (1,)

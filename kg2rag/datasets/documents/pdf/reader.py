@@ -14,6 +14,7 @@ from kg2rag.datasets.documents.blocks import Block, FileDocument, join_remarks, 
 from kg2rag.datasets.documents.contents_headings import contents_headings, line_key
 from kg2rag.datasets.documents.pdf.letters import page_text
 from kg2rag.datasets.documents.pdf.outline import Outline, outline_of
+from kg2rag.datasets.documents.pdf.unread_letters import remark_on_letters
 from kg2rag.datasets.documents.pdf.unspaced_lines import joined_lines
 from kg2rag.datasets.documents.running_heads import (
     SENTENCE_END,
@@ -78,7 +79,8 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
         pdf_text = pdf_blocks(
             [text.split("\n") for text in texts], outline, line_levels
         )
-    remark = _remark_on_empty_pages(texts)
+        on_letters = remark_on_letters(pages)
+    remark = join_remarks(_remark_on_empty_pages(texts), on_letters)
     if form:
         remark = join_remarks("the values of its form are read last", remark)
     elif kind_of_form in _FORMS_OF_XML:
