@@ -12,6 +12,7 @@ import atexit
 import bz2
 import gzip
 import lzma
+import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,7 +43,7 @@ from kg2rag.extraction.importers.node_tables import nodes_file, tables_of
 from kg2rag.extraction.importers.saved import ABOUT, SavedGraph
 from kg2rag.extraction.importers.triples import FORMATS, TriplesFile
 from kg2rag.extraction.sources import GivenExtraction
-from kg2rag.text.decoding import guessed_encodings
+from kg2rag.text.decoding import decode, guessed_encodings
 from kg2rag.text.inflection import languages_of_names, lexicon_of
 from kg2rag.text.normalisation import (
     FUNCTION_WORDS,
@@ -56,6 +57,7 @@ from kg2rag.text.records import (
     SPREADSHEETS,
     DataError,
     as_csv,
+    first_line,
     reading,
     sheets_of,
 )
@@ -294,6 +296,8 @@ def _path_source(path: Path) -> Extractor | None:
         return _path_source(_unpacked(path))
     if suffix in SPREADSHEETS:
         return _path_source(_tables_of_workbook(path))
+    if suffix == ".csv" and _SECTION.match(first_line(path)):
+        return _path_source(_tables_of_sections(path))
     return _file_source(path)
 
 
@@ -343,6 +347,17 @@ def _tables_of_workbook(path: Path) -> Path:
     return folder if len(tables) != 1 else folder / f"{next(iter(tables))}.csv"
 
 
+def _tables_of_sections(path: Path) -> Path:
+    """The tables of a CSV file in a temporary folder, where "# ENTITIES" is above each, as in LightRAG's export."""
+    _, *sections = _SECTION.split(decode(path.read_bytes(), path))
+    folder = _temporary_folder() / path.name
+    folder.mkdir()
+    for name, table in zip(sections[::2], sections[1::2], strict=True):
+        if table.strip():
+            (folder / f"{name}.csv").write_text(table.strip() + "\n", encoding="utf-8")
+    return folder
+
+
 def _temporary_folder() -> Path:
     """A new folder that the program removes at its end."""
     folder = Path(mkdtemp(prefix="kg2rag-"))
@@ -383,6 +398,7 @@ PACKED: Mapping[str, Callable[..., Any]] = {
     ".xz": lzma.open,
 }
 """Suffix of a compressed file -> the function that opens it."""
+_SECTION = re.compile(r"^# ([A-Z]+)\s*$", re.MULTILINE)
 _ADJACENCY = (
     "a list of adjacent nodes is not read, since blanks divide its names and it has no relations. Write the graph as "
     "GraphML, for example by networkx or igraph."

@@ -49,7 +49,7 @@ tail_type: tailtype objecttype objtype targettype totype ytype
 head_id: headid subjectid subjid sourceid fromid startid
 tail_id: tailid objectid objid targetid toid endid
 description: description relationdescription relationshipdescription edgedescription fact
-node_key: id identity key nodeid entityid elementid uuid name text
+node_key: id identity key nodeid entityid elementid uuid name entityname text
 element_id: elementid
 name: name fullname displayname sharedname entityname canonicalname preflabel prefname
     nom nombre nome naam nazwa имя название назва 名称 名稱 名前 이름 اسم

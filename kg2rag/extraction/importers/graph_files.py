@@ -40,10 +40,11 @@ from kg2rag.extraction.importers.node_tables import (
     read_tables,
     tables_of,
 )
+from kg2rag.extraction.importers.object_cells import has_objects, read_objects
 from kg2rag.extraction.importers.rdf import FORMATS as RDF_FORMATS
 from kg2rag.extraction.importers.rdf import is_linked_data, read_rdf
 from kg2rag.text.decoding import decode
-from kg2rag.text.records import DataError, Record, first_lines, quote, reading
+from kg2rag.text.records import DataError, first_lines, quote, reading
 from kg2rag.types import Corpus
 
 if TYPE_CHECKING:
@@ -124,11 +125,13 @@ def read_graph(file: Path) -> nx.Graph:
 
 
 def _reader_by_contents(file: Path) -> Callable[[Path], nx.Graph] | None:
-    """The reader of a table with patterns of Cypher or an adjacency matrix; None for another file."""
+    """The reader of a table with patterns of Cypher, objects, or an adjacency matrix; None for another file."""
     if file.suffix.lower() not in TABLES:
         return None
     if has_patterns(first_lines(file, 3)):
         return read_cypher
+    if has_objects(file):
+        return read_object_cells
     return read_matrix if is_matrix(file) else None
 
 
@@ -142,7 +145,12 @@ def read_matrix(file: Path) -> nx.Graph:
     return _graph_of_parts(parts_of_matrix(file), file)
 
 
-def _graph_of_parts(parts: dict[str, list[Record]], file: Path) -> nx.Graph:
+def read_object_cells(file: Path) -> nx.Graph:
+    """The graph in a table whose cells are nodes and relationships as JSON."""
+    return _graph_of_parts(read_objects(file), file)
+
+
+def _graph_of_parts(parts: object, file: Path) -> nx.Graph:
     """The graph of nodes and edges; DataError: there is no edge."""
     graph = graph_of_json(parts, file)
     if graph is None:

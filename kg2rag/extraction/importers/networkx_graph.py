@@ -219,7 +219,11 @@ class NameRule:
                 captions[column].append(str(value))
         types = [column for column, values in captions.items() if _are_types(values)]
         ids_first = _are_names([node for node, _ in nodes])
-        return cls(ids_first, frozenset(types), _general_types(nodes))
+        no_names = {
+            *types,
+            *(_columns_of_ids(nodes) if captions.keys() - types else ()),
+        }
+        return cls(ids_first, frozenset(no_names), _general_types(nodes))
 
     def name(self, node: Hashable, data: Attributes) -> tuple[str, str]:
         """The name of a node, "" if blank, and its attribute, "" for the node itself."""
@@ -263,6 +267,19 @@ class NameRule:
         labels = _labels(types[0])
         specific = [label for label in labels if label not in self.general]
         return ", ".join(specific or labels)
+
+
+def _columns_of_ids(nodes: Sequence[tuple[Hashable, Attributes]]) -> set[str]:
+    """The columns of names that repeat the ids of all nodes, which are numbers, as networkx adds for Cytoscape."""
+    columns = [
+        {
+            column
+            for column, name in columns_with("name", data).items()
+            if str(name) == str(node) and str(name).isdecimal()
+        }
+        for node, data in nodes
+    ]
+    return set.intersection(*columns) if columns else set()
 
 
 def _general_types(nodes: Sequence[tuple[Hashable, Attributes]]) -> frozenset[str]:

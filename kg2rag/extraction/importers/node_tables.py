@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,6 +28,7 @@ from kg2rag.text.records import (
     DataError,
     Record,
     delimiter_of,
+    parse_json,
     read_delimited,
     read_parquet,
     wrong,
@@ -38,6 +40,8 @@ if TYPE_CHECKING:
 
 TABLES = (".csv", ".tsv", ".txt")
 JSON_LINES = (".jsonl", ".ndjson")
+OBJECT_COLUMNS = ("graph_data", "properties", "attributes")
+"""Columns in which LightRAG's export and others have the attributes of a node or edge as an object."""
 _TABLE_OF_EDGES = re.compile(
     r"edges?|relationships?|relations?|rels?|links?", re.IGNORECASE
 )
@@ -198,7 +202,22 @@ def _filled_rows(file: Path) -> list[Record]:
     for number, record in enumerate(records, start=1):
         if not isinstance(record, Mapping):
             wrong(file, number, "record", record, "an object")
-        rows.append(
-            {name: value for name, value in record.items() if value not in ("", None)}
-        )
+        filled = {
+            name: value for name, value in record.items() if value not in ("", None)
+        }
+        rows.append({**_object_in(filled), **filled})
     return rows
+
+
+def _object_in(record: Record) -> Record:
+    """The fields of the object that a cell of `OBJECT_COLUMNS` has as JSON or Python; {} without one."""
+    for column in OBJECT_COLUMNS:
+        text = record.get(column)
+        if isinstance(text, str) and text.startswith("{"):
+            try:
+                value = ast.literal_eval(text)
+            except (ValueError, SyntaxError):
+                value = parse_json(text, column)
+            if isinstance(value, dict):
+                return value
+    return {}

@@ -115,11 +115,28 @@ class TriplesFile:
         Of several records of one name, the first that has a type describes it, else the last.
         Weights become strengths, see `strengths`. `notes` counts triples with a blank part or of
         confidence 0, and those of other passages; their optional fields are not looked at.
-        DataError: a column is missing, a value is of the wrong type or out of range, or every
-        passage is unknown.
+        If no passage is known, the triples have none, or DataError if they need passages.
+        DataError: a column is missing, or a value is of the wrong type or out of range.
         """
         notes: Counter[str] = Counter()
-        passage_ids = frozenset(("", *corpus.ids))
+        extraction = self._extraction(frozenset(("", *corpus.ids)), notes)
+        n_outside = notes[OUTSIDE]
+        if extraction.triples or not n_outside:
+            return extraction
+        if self.needs_passages:
+            raise DataError(
+                f"{self.path or 'graph'}: none of its {n_outside} passages is in the corpus. Load the corpus that "
+                "it was made from, or leave the column out: then names link the graph to the passages."
+            )
+        notes = Counter(
+            {"triples of passages outside the corpus, without one": n_outside}
+        )
+        return self._extraction(None, notes)
+
+    def _extraction(
+        self, passage_ids: frozenset[str] | None, notes: Counter[str]
+    ) -> Extraction:
+        """The extraction of the triples of some passages; with None, of all triples, without passages."""
         described = DescribedEntities.read(self.entities)
         needed = (
             ["head", "tail", "passage_id"] if self.needs_passages else ["head", "tail"]
@@ -132,7 +149,10 @@ class TriplesFile:
         for number, record in records:
             row = Row(self.path or "graph", number, _with_ends(record))
             _require_columns(row, needed)
-            cause = _fault(row, passage_ids)
+            passage_id = "" if passage_ids is None else row.text("passage_id")
+            cause = _fault(row)
+            if not cause and passage_ids is not None and passage_id not in passage_ids:
+                cause = OUTSIDE
             if cause:
                 notes[cause] += 1
                 continue
@@ -140,14 +160,7 @@ class TriplesFile:
             ends += (head, tail)
             notes[NO_RELATION] += not row.relation
             statements.append(
-                row.statement(
-                    head.name, row.relation, tail.name, row.text("passage_id")
-                )
-            )
-        if notes[OUTSIDE] and not statements:
-            raise DataError(
-                f"{self.path or 'graph'}: none of its {notes[OUTSIDE]} passages is in the corpus. Load the corpus that "
-                "it was made from, or leave the column out: then names link the graph to the passages."
+                row.statement(head.name, row.relation, tail.name, passage_id)
             )
         return Extraction(
             triples_of(statements, notes), entities=_distinct(ends), notes=notes
@@ -286,8 +299,8 @@ def _require_columns(row: Row, fields: Sequence[str]) -> None:
             )
 
 
-def _fault(row: Row, passage_ids: frozenset[str]) -> str:
-    """The reason why a record is left out, as counted in the notes; "" for a triple of the corpus."""
+def _fault(row: Row) -> str:
+    """The reason why a record is no triple, as counted in the notes; "" for a triple."""
     names_relations = any(
         str(column).lower() in NAMED_RELATIONS for column in row.record
     )
@@ -296,7 +309,7 @@ def _fault(row: Row, passage_ids: frozenset[str]) -> str:
         return "triples with a blank part"
     if not row.has_word_of_confidence and row.number("confidence") == 0:
         return "triples of confidence 0"
-    return "" if row.text("passage_id") in passage_ids else OUTSIDE
+    return ""
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
-"""Patterns of Cypher and adjacency matrices as graphs."""
+"""Patterns of Cypher, cells of objects and adjacency matrices as graphs."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import networkx as nx
@@ -53,6 +54,79 @@ def test_patterns_of_cypher_are_nodes_and_relationships(
         ("Ida Berg", "KNOWS", "Marek Lund"),
     }
     assert len(extraction.entities) == 3
+
+
+BROWSER_JSON = """n,r,m
+"{""identity"":0,""labels"":[""Person""],""properties"":{""name"":""Marek Lund""}}","{""start"":0,""end"":1,\
+""identity"":5,""type"":""STEERS"",""properties"":{}}","{""identity"":1,""labels"":[""Ship""],""properties"":{""name"":""Halina""}}"
+"""
+AGE = """n,r,m
+"{""id"": 8, ""label"": ""Person"", ""properties"": {""name"": ""Marek Lund""}}::vertex",\
+"{""id"": 11, ""label"": ""STEERS"", ""end_id"": 9, ""start_id"": 8, ""properties"": {}}::edge",\
+"{""id"": 9, ""label"": ""Ship"", ""properties"": {""name"": ""Halina""}}::vertex"
+"""
+
+
+@pytest.mark.parametrize("text", [BROWSER_JSON, AGE])
+def test_cells_of_objects_are_nodes_and_relationships(
+    tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "records.csv"
+    file.write_text(text.replace("\\\n", ""))
+    assert is_graph_file(file)
+    extraction = extraction_of_networkx(read_graph(file))
+    assert [(t.head, t.relation, t.tail) for t in extraction.triples] == [
+        ("Marek Lund", "STEERS", "Halina")
+    ]
+    assert [(e.name, e.type) for e in extraction.entities] == [
+        ("Marek Lund", "Person"),
+        ("Halina", "Ship"),
+    ]
+
+
+LIGHTRAG = """# ENTITIES
+entity_name,source_id,graph_data
+Halina,chunk-1,"{'entity_id': 'Halina', 'entity_type': 'ship', 'description': ""Lund's ferry""}"
+Marek Lund,chunk-1,"{'entity_id': 'Marek Lund', 'entity_type': 'person', 'description': 'captain'}"
+
+
+# RELATIONS
+src_entity,tgt_entity,source_id,graph_data
+Marek Lund,Halina,chunk-1,"{'weight': 2.0, 'description': 'He steers her.', 'keywords': 'steers'}"
+
+
+# RELATIONSHIPS
+relationship_id,data
+rel-1,"{'src_id': 'Marek Lund', 'tgt_id': 'Halina'}"
+"""
+
+
+def test_the_sections_of_an_export_of_lightrag_are_tables(tmp_path: Path) -> None:
+    file = tmp_path / "export.csv"
+    file.write_text(LIGHTRAG)
+    result = _graph_of(file)
+    assert dict(zip(result.names, result.types, strict=True)) == {
+        "Halina": "ship",
+        "Marek Lund": "person",
+    }
+    [triple] = [result.triple(row) for row in range(result.n_triples)]
+    assert (triple.head, triple.relation, triple.tail) == (
+        "Marek Lund",
+        "steers",
+        "Halina",
+    )
+    assert triple.description == "He steers her."
+
+
+def test_labels_name_nodes_whose_names_are_their_numbers(tmp_path: Path) -> None:
+    graph = nx.DiGraph()
+    graph.add_node(0, label="Marek Lund")
+    graph.add_node(1, label="Halina")
+    graph.add_edge(0, 1, relation="steers")
+    file = tmp_path / "graph.cyjs"
+    file.write_text(json.dumps(nx.cytoscape_data(graph)))
+    extraction = extraction_of_networkx(read_graph(file))
+    assert [entity.name for entity in extraction.entities] == ["Marek Lund", "Halina"]
 
 
 def test_a_table_with_one_pattern_in_a_cell_is_still_one_of_triples(

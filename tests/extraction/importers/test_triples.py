@@ -161,6 +161,18 @@ def test_triples_of_other_passages_are_counted(tmp_path: Path) -> None:
         found_in(tmp_path, {"passage_id": "p8"}, {"passage_id": "p9"})
 
 
+def test_triples_of_the_chunks_of_another_tool_have_no_passage(tmp_path: Path) -> None:
+    rows = ({**row, "chunk": number} for number, row in enumerate(ROWS))
+    chunks = [
+        {name: row[name] for name in ("head", "relation", "tail", "chunk")}
+        for row in rows
+    ]
+    file = written(tmp_path, *chunks)
+    extraction = TriplesFile(file, needs_passages=False).extract(CORPUS)
+    assert [triple.passage_id for triple in extraction.triples] == ["", ""]
+    assert 2 in extraction.notes.values()
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
