@@ -53,13 +53,17 @@ QRELS_COLUMNS = ("query-id", "corpus-id", "score")
 TABLE_ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".parquet", ".csv", ".tsv")
 """Endings of the files of a table, the most preferred first."""
 QRELS_ENDINGS = (*TABLE_ENDINGS, ".txt")
-_PART = re.compile(r"-\d{5}-of-\d{5}$")
+_PART = re.compile(r"-\d{5}-of-\d{5}(?:-[0-9a-f]+)?$")
 """The end of the name of a part of a split in Parquet, on the hub."""
+QRELS_PLACES = ("qrels/*", "qrels.*", "default/*", "data/*", "*-qrels/data/*")
+"""Patterns of the files of judgements in the folder of a set, or of it and its repository of judgements."""
+OWN_DOCUMENTS = "queries that are documents of the corpus, which stay hits of themselves (BEIR drops these)"
+COMPARED_CHARACTERS = 60
 TREC_COLUMNS = ("query-id", "iteration", "corpus-id", "score")
 
 
 _QUERY_ID = ("query-id", "query_id", "qid")
-_DOCUMENT_ID = ("corpus-id", "corpus_id", "doc_id", "docid")
+_DOCUMENT_ID = ("corpus-id", "corpus_id", "doc_id", "docid", "pid")
 
 
 class Document(Record):
@@ -146,14 +150,26 @@ def load(options: LoadOptions) -> QADataset:
 
 
 def _judgement_files(folder: Path) -> list[Path]:
-    """The files of judgements of a set: qrels.*, or those in qrels/, default/ or data/, as in clones of the hub."""
-    for pattern in ("qrels/*", "qrels.*", "default/*", "data/*"):
+    """The files of judgements of a set, from the first of `QRELS_PLACES` that has any.
+
+    The last place is the folder NAME-qrels beside the set (C-MTEB).
+    """
+    beside = folder.parent / f"{folder.name}-qrels"
+    for paths in (*map(folder.glob, QRELS_PLACES), beside.glob("data/*")):
         files = sorted(
-            path for path in folder.glob(pattern) if path.name.endswith(QRELS_ENDINGS)
+            path
+            for path in paths
+            if path.name.endswith(QRELS_ENDINGS)
+            and _table_of(path) not in ("corpus", "queries")
         )
         if files:
             return files
     return []
+
+
+def _table_of(path: Path) -> str:
+    """The name of a file without its endings, and without the number of a part."""
+    return _PART.sub("", path.name.partition(".")[0])
 
 
 def _from_hub(options: LoadOptions) -> tuple[list[Path], list[Path], dict[str, object]]:
@@ -240,7 +256,8 @@ def _table_files(files: Sequence[Path], table: str, name: str) -> list[Path]:
         parts = [
             path
             for path in files
-            if path.parent.name == table and path.name.endswith(ending)
+            if path.name.endswith(ending)
+            and (path.parent.name == table or _is_part_of(path, table))
         ]
         if whole or parts:
             return whole[:1] or parts
@@ -248,6 +265,11 @@ def _table_files(files: Sequence[Path], table: str, name: str) -> list[Path]:
         f"{name} holds no BEIR {table}. Looked for: {table} with an ending {', '.join(TABLE_ENDINGS)}, or such files "
         f"in {table}/."
     )
+
+
+def _is_part_of(path: Path, table: str) -> bool:
+    """Whether a file is a numbered part of a table, such as corpus-00000-of-00001.parquet."""
+    return _table_of(path) == table and path.name.partition(".")[0] != table
 
 
 def _judgements_of_split(
@@ -263,7 +285,7 @@ def _judgements_of_split(
         )
     files_of = defaultdict[str, list[Path]](list)
     for path in judgement_files:
-        files_of[_PART.sub("", path.name.partition(".")[0])].append(path)
+        files_of[_table_of(path)].append(path)
     if split is None and len(files_of) == 1:
         split = next(iter(files_of))
     split = split or "test"
@@ -319,7 +341,18 @@ def collect(
     notes["queries without a relevant document in this split left out"] = len(
         texts
     ) - len(questions)
+    notes[OWN_DOCUMENTS] = sum(
+        _is_document(question, corpus)
+        for question in questions
+        if question.id in known.documents
+    )
     return corpus, questions, {note: count for note, count in notes.items() if count}
+
+
+def _is_document(question: Question, corpus: Corpus) -> bool:
+    """Whether a question is, at the start, the text of the document with its id, as in ArguAna."""
+    text = corpus[corpus.row(question.id)].text
+    return text.strip().startswith(question.text.strip()[:COMPARED_CHARACTERS])
 
 
 def _passage(document: Document, notes: Counter[str]) -> Passage | None:

@@ -216,3 +216,24 @@ def test_an_archive_is_read_as_the_folder_in_it(folder):
     )
     data = load("beir", path=archive)
     assert (data.name, data.qrels) == ("nano", load("beir", path=folder).qrels)
+
+
+@pytest.mark.parametrize("place", ["", "T2Retrieval"])
+def test_a_set_and_its_repository_of_judgements_may_lie_side_by_side(tmp_path, place):
+    tables = {
+        "T2Retrieval/data/corpus": {"id": ["0", "1"], "text": ["蛋糕", "护照"]},
+        "T2Retrieval/data/queries": {"id": ["7"], "text": ["护照丢了怎么办"]},
+        "T2Retrieval-qrels/data/dev": {"qid": ["7"], "pid": ["1"], "score": [1]},
+    }
+    for name, columns in tables.items():
+        path = tmp_path / f"{name}-00000-of-00001-92ed0416056ff7e1.parquet"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        pq.write_table(pa.table(columns), path)
+    assert load("beir", path=tmp_path / place).qrels == {"7": {"1": 1}}
+
+
+def test_queries_that_are_documents_are_counted(folder, write):
+    write("nano/queries.jsonl", [{"_id": "d1", "text": "first"}])
+    write("nano/qrels/test.tsv", HEADER + "d1\td2\t1\n")
+    notes = load("beir", path=folder).source["notes"]
+    assert [count for note, count in notes.items() if "BEIR drops" in note] == [1]
