@@ -32,15 +32,28 @@ _MARKS = (
 )
 SAMPLE_BYTES = 200_000
 """Bytes from which an encoding is guessed."""
-MAX_GUESSES = 5
+MAX_GUESSES = 8
 """Guesses of chardet among which one is chosen."""
 _FEW_BYTES = 20
 """Non-ASCII bytes up to which only encodings of the web are guessed: fewer do not tell others apart."""
 _NOT_ASCII = re.compile(rb"[\x80-\xff]")
+_WORD_NOT_ASCII = re.compile(rb"[^\s\x80-\xff]*[\x80-\xff]\S*")
 _SEVEN_BITS = ("iso-2022", "hz", "utf-7")
 """Encodings whose bytes are ASCII, and so valid UTF-8."""
 _CONTROLS = re.compile("[\x80-\x84\x86-\x9f]")
 """Control characters that no text has: letters of Windows or of a Macintosh, read as ISO 8859."""
+# Of two scripts in a word, a single ideograph behind a letter, a letter and a line of a table, and
+# many letters with accents and signs.
+_ODD_LETTERS = re.compile(
+    "[A-Za-zÀ-ɏ][Ͱ-ۿﭐ-ﻼ]|[Ͱ-ۿﭐ-ﻼ][A-Za-zÀ-ɏ]|[^\\W\\d_][─-▟]|"
+    "[A-Za-z][㐀-鿿](?![㐀-鿿])|[\u0080-ɏ\u2000-⛿]{4}"
+)
+_ODD_SHARE = 0.1
+"""Share of odd neighbours among the characters that are not ASCII above which a guess is unlikely."""
+_SEVERAL_BYTES = frozenset(
+    "GB18030 GB2312 Big5 CP932 Shift_JIS EUC-JP EUC-KR CP949".casefold().split()
+)
+"""Encodings of Chinese, Japanese and Korean, which chardet doubts in texts that are mostly English."""
 _UNPRINTABLE = re.compile("[\x01-\x07\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f]")
 _GUESSES: ContextVar[dict[str, str] | None] = ContextVar("guesses", default=None)
 """File -> guess of its encoding, within `guessed_encodings`."""
@@ -184,16 +197,36 @@ def _likely_encodings(sample: bytes, *, of_the_web: bool) -> list[str]:
         era = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
     encodings = [
         str(guess["encoding"])
-        for guess in detect_all(sample, encoding_era=era)
+        for guess in detect_all(_dense(sample), encoding_era=era)
         if guess["encoding"]
     ]
+    likely = [
+        encoding
+        for number, encoding in enumerate(encodings)
+        if number < MAX_GUESSES or encoding.casefold() in _SEVERAL_BYTES
+    ]
+    texts = {encoding: sample.decode(encoding, "replace") for encoding in likely}
     has_controls = {
-        e: bool(_CONTROLS.search(sample.decode(e, "replace")))
-        for e in encodings[:MAX_GUESSES]
+        encoding: bool(_CONTROLS.search(text)) for encoding, text in texts.items()
     }
     if of_the_web and all(has_controls.values()):
         return _likely_encodings(sample, of_the_web=False)
-    return sorted(has_controls, key=has_controls.__getitem__)
+    return sorted(likely, key=lambda e: (has_controls[e], _is_odd(texts[e])))
+
+
+def _dense(sample: bytes) -> bytes:
+    """The words of a sample that are not ASCII, if these are few: plain English hides the language of others."""
+    parts = _WORD_NOT_ASCII.findall(sample)
+    if sum(map(len, parts)) > len(sample) / 4:
+        return sample
+    return b" ".join(parts)
+
+
+def _is_odd(text: str) -> bool:
+    """Whether many of the characters of a text that are not ASCII have neighbours that no word has."""
+    n_letters = sum(character > "\x7f" for character in text)
+    n_odd = len(_ODD_LETTERS.findall(text)) + text.count("\ufffd")
+    return n_odd > _ODD_SHARE * n_letters
 
 
 def _with_line_feeds(text: str) -> str:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kg2rag.text import records
-from kg2rag.text.decoding import guessed_encodings
+from kg2rag.text.decoding import decode_text, guessed_encodings
 from kg2rag.text.records import (
     DataError,
     parse_json,
@@ -111,6 +111,24 @@ def test_a_table_in_another_encoding_is_read_and_the_guess_is_counted(
     assert list(guesses.values()) == [1]
     with pytest.warns(UserWarning, match=r"a\.csv: encoding guessed"):
         list(read_delimited(file, ","))
+
+
+@pytest.mark.parametrize(
+    ("text", "encoding"),
+    [
+        ("Le café était fermé à cause d'un problème. Où êtes-vous? ", "cp1252"),
+        ("Plain English words. " * 20 + "Смотритель маяка проверяет линзы. ", "cp1251"),
+        (
+            "Plain English words. " * 20 + "我的爱情故事发生在港口。 And so on.",
+            "gb18030",
+        ),
+        ("Ślimak wędruje przez świeżą łąkę, a żółty źdźbło śpi. ", "cp1250"),
+    ],
+)
+def test_a_text_is_read_in_the_encoding_in_which_its_words_have_usual_letters(
+    text: str, encoding: str
+) -> None:
+    assert decode_text(text.encode(encoding)).text == text
 
 
 def test_bytes_far_behind_the_start_decide_on_the_encoding(tmp_path: Path) -> None:
