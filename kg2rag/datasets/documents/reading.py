@@ -65,6 +65,16 @@ _MARK = re.compile(
 )
 
 
+COMPRESSIONS = (".gz", ".bz2", ".xz")
+"""Endings of single compressed files."""
+
+
+def _without_compression(path: str) -> str:
+    """A path without the ending of a compression, if it has one."""
+    stem, dot, ending = path.rpartition(".")
+    return stem if f"{dot}{ending.lower()}" in COMPRESSIONS else path
+
+
 @dataclass(frozen=True)
 class FileBytes:
     """The contents of a file.
@@ -73,7 +83,7 @@ class FileBytes:
     ----------
     relative_path : its path from the listed folder.
     reason : why the file is not read; "" if it is.
-    packing : ".gz" or the ending of an archive if the contents are packed, else "".
+    packing : one of `COMPRESSIONS` or the ending of an archive if the contents are packed, else "".
     names : id -> name of the users and channels of a Slack export, for a file with messages.
     read_as : the ending whose reader reads it; "" for that of its name.
     """
@@ -87,8 +97,8 @@ class FileBytes:
 
     @property
     def name(self) -> str:
-        """The path without `.gz`, as readers see it."""
-        return self.relative_path.removesuffix(".gz")
+        """The path without the ending of a compression, as readers see it."""
+        return _without_compression(self.relative_path)
 
     @cached_property
     def ending(self) -> str:
@@ -141,8 +151,7 @@ def file_bytes(
     read, size : functions that return the bytes, and their number if it is known before reading.
     """
     suffix = PurePath(relative_path).suffix.lower()
-    name = relative_path[: -len(suffix)] if suffix == ".gz" else relative_path
-    ending = ending_of(name)
+    ending = ending_of(_without_compression(relative_path))
     if ending in MEDIA:
         return FileBytes(relative_path, reason=f"files {ending} are not read")
     limit = limit_of(ending)
@@ -150,7 +159,7 @@ def file_bytes(
         if size() > limit:
             reason = f"larger than {limit // 1_000_000} MB, the limit for this kind"
             return FileBytes(relative_path, reason=reason)
-        packing = suffix if suffix in (".gz", *ARCHIVES) else ""
+        packing = suffix if suffix in (*COMPRESSIONS, *ARCHIVES) else ""
         return FileBytes(relative_path, read(), packing=packing)
     except OSError as error:
         reason = f"it cannot be read: {error.strerror or error}"

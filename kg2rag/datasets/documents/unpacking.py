@@ -1,17 +1,20 @@
-"""Packed files -> the files in them: the parts of an archive, and the file in a .gz.
+"""Packed files -> the files in them: the parts of an archive, and the file in a .gz, .bz2 or .xz.
 
 The path of a part begins with that of the archive, as if the archive were a folder.
 """
 
 from __future__ import annotations
 
+import bz2
 import gzip
+import lzma
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cache, lru_cache, partial
 from io import BytesIO
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from kg2rag.datasets.documents.archives import TARS, Archive, TarArchive
 from kg2rag.datasets.documents.derived_files import derived_files
@@ -30,6 +33,7 @@ from kg2rag.datasets.documents.messages.mail import MailThreads
 from kg2rag.datasets.documents.office.workbooks import Workbook
 from kg2rag.datasets.documents.readers import ARCHIVES, ending_of, limit_of
 from kg2rag.datasets.documents.reading import (
+    COMPRESSIONS,
     FileBytes,
     failure,
     file_bytes,
@@ -37,6 +41,11 @@ from kg2rag.datasets.documents.reading import (
 )
 from kg2rag.text.records import SPREADSHEETS
 
+_OPEN: Mapping[str, Callable[..., Any]] = {
+    ".gz": gzip.open,
+    ".bz2": bz2.open,
+    ".xz": lzma.open,
+}
 MAX_ARCHIVES = 3
 """Depth of nested archives; exports of large wikis have two."""
 
@@ -75,7 +84,7 @@ def _unpack(file: FileBytes, depth: int) -> Iterator[FileBytes]:
     """A file, or the files that are packed in it at any depth; `depth` counts archives from 1."""
     if file.reason or not file.packing:
         yield file
-    elif file.packing == ".gz":
+    elif file.packing in COMPRESSIONS:
         yield from _unpack(_decompress(file), depth)
     elif depth > MAX_ARCHIVES:
         reason = f"more than {MAX_ARCHIVES} archives within each other"
@@ -85,13 +94,13 @@ def _unpack(file: FileBytes, depth: int) -> Iterator[FileBytes]:
 
 
 def _decompress(file: FileBytes) -> FileBytes:
-    """The file in a .gz, or the reason why it is not read."""
+    """The file in a compressed one, or the reason why it is not read."""
     ending = ending_of(file.name)
     limit = limit_of(ending)
     try:
-        with gzip.open(BytesIO(file.data)) as stream:
+        with _OPEN[file.packing](BytesIO(file.data)) as stream:
             data = stream.read(limit + 1)
-    except (OSError, EOFError, zlib.error) as error:
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
         return FileBytes(file.relative_path, reason=f"it cannot be unpacked: {error}")
     if len(data) > limit:
         reason = f"larger than {limit // 1_000_000} MB unpacked"

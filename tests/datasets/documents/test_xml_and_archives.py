@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import bz2
 import gzip
 import io
+import lzma
 import tarfile
 from collections.abc import Mapping
 from io import BytesIO
@@ -205,16 +207,18 @@ def test_a_damaged_or_empty_archive_and_a_part_of_another_kind_are_skipped_with_
     assert all(report.loc[skipped, "reason"])
 
 
-def test_a_file_in_gz_is_read_by_the_ending_before_it(read):
+def test_a_compressed_file_is_read_by_the_ending_before_it(read):
     page = '.\\" a comment\n.TH FERRY 1\n.SH NAME\nferry \\- sails\n.SH OPTIONS\n\\fBNine\\fP crowns.\n'
     files = {
         "ferry.1.gz": gzip.compress(page.encode()),
-        "b.csv.gz": gzip.compress(b"id,text\n1,Lund waits.\n"),
+        "b.csv.bz2": bz2.compress(b"id,text\n1,Lund waits.\n"),
+        "c.txt.xz": lzma.compress(b"Noon."),
         "torn.txt.gz": gzip.compress(b"Ida Berg waits." * 20)[:20],
     }
     documents = read(files)
     assert [passage.text for passage in documents.corpus] == [
         "Lund waits.",
+        "Noon.",
         "NAME\nferry - sails",
         "OPTIONS\nNine crowns.",
     ]
