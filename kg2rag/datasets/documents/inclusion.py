@@ -35,8 +35,9 @@ _RST = re.compile(
     r"(?m)^(?P<indent>[ \t]*)\.\. include::[ \t]+(?P<path>\S+)[ \t]*$(?!\n[ \t]+:)"
 )
 _ASCIIDOC = re.compile(
-    r"(?m)^include::(?P<path>[^\[\]\n]+)\[(?:leveloffset=[^,\]\n]*)?\][ \t]*$"
+    r"(?m)^include::(?P<path>[^\[\]\n]+)\[(?:leveloffset=(?P<offset>[^,\]\n]*))?\][ \t]*$"
 )
+_ASCIIDOC_HEADING = re.compile(r"(?m)^=+(?=[ \t]+\S)")
 _ORG = re.compile(r"""(?im)^#\+include:[ \t]+"(?P<path>[^"\n:]+)"[ \t]*$""")
 _TYPST = re.compile(r"""(?m)^[ \t]*#include[ \t]+"(?P<path>[^"\n]+)"[ \t]*$""")
 _INCLUSIONS: Mapping[str, re.Pattern[str]] = {
@@ -148,6 +149,8 @@ class Inclusions:
                     target, _body(decode_text(self._read(target)).text), files
                 )
                 groups = match.groupdict()
+                if "offset" in groups:
+                    part = _below_title(part, groups["offset"] or "")
                 if groups.get("snippet"):  # VitePress shows it as code
                     part = f"```\n{part}\n```\n"
                 pieces.append(indent(part, groups.get("indent") or ""))
@@ -176,3 +179,12 @@ def _body(text: str) -> str:
     """The part of an included text that is shown: a document of LaTeX, or a page behind its front matter."""
     document = _LATEX_BODY.search(text)
     return document[1] if document else split_front_matter(text).body
+
+
+def _below_title(text: str, offset: str) -> str:
+    """An included text of AsciiDoc with its headings moved by an offset, none above level 1."""
+    level = re.search(r"[+-]?\d+", offset)
+    n_signs = int(level[0]) if level else 0
+    return _ASCIIDOC_HEADING.sub(
+        lambda heading: "=" * max(2, len(heading[0]) + n_signs), text
+    )

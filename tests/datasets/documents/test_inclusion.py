@@ -159,3 +159,20 @@ def test_a_class_of_another_program_is_read(read):
     report = read({"Ferry.cls": "public class Ferry { Integer seats = 40; }"}).report
     assert list(report["status"]) == ["read"]
     assert report["remark"][0] == "plain text"
+
+
+def test_chapters_of_asciidoc_are_sections_of_the_document_that_includes_them(read):
+    documents = read(
+        {
+            "book.adoc": "= Ferries\n\nNine sail.\n\ninclude::lund.adoc[leveloffset=+1]\n\ninclude::low.adoc[]\n",
+            "lund.adoc": "= Lund\n\nHalina waits.\n\n== Pier\n\nMud lies there.\n",
+            "low.adoc": "= Low water\n\nNoon.\n",
+        }
+    )
+    assert texts_of(documents) == [
+        "Nine sail.",
+        "Lund\nHalina waits.",
+        "Lund > Pier\nMud lies there.",
+        "Low water\nNoon.",
+    ]
+    assert {passage.title for passage in documents.corpus} == {"Ferries"}
