@@ -621,3 +621,13 @@ def test_a_fence_of_one_format_is_no_listing(read):
     latex = "```{=latex}\n\\newpage\n```"
     documents = read({"n.qmd": f"# Cars\n\n{html}\n\n{latex}\n\nEnd"})
     assert text_of(documents) == "Shown\n\nEnd"
+
+
+def test_names_of_documented_objects_and_computed_addresses(read):
+    page = (
+        "See [docs]({{ site.baseurl }}/docs) and ![pic]({{ '/a.png' | relative_url }}).\n\n"
+        "::: larder.shelf.Brass\n    options:\n      show_source: false\n\n::: larder\n    handler: python\n\nEnd\n"
+    )
+    assert text_of(read({"a.md": page})) == (
+        "See docs and .\n\nlarder.shelf.Brass\n\nlarder\n\nEnd"
+    )

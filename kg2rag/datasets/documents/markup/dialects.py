@@ -55,6 +55,17 @@ _MKDOCS = (
     r"^[ \t]*<<<[ \t]+@?[./\w][^\n]*$|^[ \t]*(?:[*+-]|\d\.)[ \t]+[^\n]*\n[ \t]*\{:[^{}\n]*\btoc\b[^{}\n]*\}|"
     r"\{--.{1,2000}?--\}|\{>>.{1,2000}?<<\}"
 )
+# mkdocstrings: the name of an object and options, in whose place its documentation stands.
+_OBJECT = re.compile(
+    rf"{_CODE}|^[ \t]*:::[ \t]+(?P<object>\w+(?:[.:]+\w+)+)[ \t]*$(?:\n[ \t]+[^\n]+)*|"
+    r"^[ \t]*:::[ \t]+(?P<module>\w+)[ \t]*\n[ \t]+(?:options|handler):[^\n]*(?:\n[ \t]+[^\n]+)*",
+    _FLAGS,
+)
+# Liquid: an address that is computed, which may have blanks.
+_COMPUTED = re.compile(
+    rf"{_CODE}|(?P<link>\]\([^()\s{{}}]*)\{{\{{[^{{}}\n]*\}}\}}(?P<path>[^()\s]*\))",
+    _FLAGS,
+)
 # Marks around words that a page shows: keys, highlights and insertions.
 _KEYS = re.compile(
     rf"{_CODE}|(?<![\w+])\+\+(?P<keys>(?:[a-z0-9-]+|\"[^\"\n]+\")(?:\+(?:[a-z0-9-]+|\"[^\"\n]+\"))*)\+\+(?![\w+])",
@@ -187,6 +198,20 @@ def _has_emoji(text: str) -> bool:
     return bool(_EMOJI.search(text)) and not _MYST_OPTIONS.search(text)
 
 
+def _name_of_object(match: re.Match[str]) -> str:
+    """The name of an object whose documentation a page shows; a match of code unchanged."""
+    if match["code"]:
+        return match[0]
+    return f"\n\n{match['object'] or match['module']}\n\n"
+
+
+def _link_without_computed(match: re.Match[str]) -> str:
+    """A link without the computed part of its address; a match of code unchanged."""
+    if match["code"]:
+        return match[0]
+    return f"{match['link']}{match['path']}"
+
+
 def _picture_without_size(match: re.Match[str]) -> str:
     """The start of a picture or link without its size; a match of code unchanged."""
     return match["picture"] or match[0]
@@ -229,6 +254,8 @@ _REWRITTEN: Sequence[
     (_DRAWING_BANNER.search, _DRAWING_BANNER, None),
     (re.compile("highlight").search, _LISTING, r"\n```\1\n\2\n```\n"),
     (_SITE_MARK.search, _SITE, None),
+    (re.compile("::: ").search, _OBJECT, _name_of_object),
+    (re.compile(r"\]\([^()\s{}]*\{\{").search, _COMPUTED, _link_without_computed),
     (re.compile(" =").search, _PICTURE_SIZE, _picture_without_size),
     (re.compile("mermaid").search, _DIAGRAM, _fenced_diagram),
     (re.compile(r"==|\^\^|~>|\{\+\+").search, _MARKED, _marked_words),
