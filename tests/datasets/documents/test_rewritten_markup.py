@@ -180,3 +180,15 @@ def test_the_fields_of_an_infobox_and_the_words_of_templates_are_text(read):
         "The Halina is a ferry. She was built in 1930.",
     ]
     assert documents.report["lost"].sum() == len("sfn Lund 2010 Reflist 30em".split())
+
+
+def test_listings_numbers_and_quotations_of_wikis_are_text(read):
+    page = (
+        "== See ==\n* {{see\n| name=Old kiln | url=\n| content=It is warm.\n}}\n"
+        "Mean {{formatnum:48310}} {{lc:TONS}}.\n\n"
+        "{{quote|The sea took the old pier away|Ann}}\n\n{{main|History of Lund}}\nEnd.\n"
+    )
+    (passage,) = read({"a.mediawiki": page}).corpus
+    assert passage.text == (
+        "name: Old kiln\n\ncontent: It is warm.\n\nMean 48310 TONS.\n\nThe sea took the old pier away\n\nEnd."
+    )

@@ -93,11 +93,13 @@ def _words_of_template(match: re.Match[str]) -> str:
 
 
 def _lines_of_template(match: re.Match[str]) -> str:
-    """The named arguments of a template of several lines as paragraphs `name: value`, without pictures.
+    """The arguments of a template that begins a line, as paragraphs.
 
-    A template with fewer than two of them is returned as it is.
+    These are named ones, `name: value`, without pictures, if there are two, and unnamed ones with
+    `PHRASE_WORDS` words, such as a quotation. A template without them is returned as it is.
     """
-    pairs = [part.partition("=") for part in _arguments(match[0][2:-2])]
+    arguments = _arguments(match[1])
+    pairs = [part.partition("=") for part in arguments]
     fields = {name.strip(): " ".join(value.split()) for name, _, value in pairs}
     lines = [
         f"{name.replace('_', ' ')}: {value}"
@@ -105,10 +107,20 @@ def _lines_of_template(match: re.Match[str]) -> str:
         if value and not _PICTURE.fullmatch(value)
     ]
     if len(lines) < 2:
+        lines = []
+    lines += [part for part in arguments if _is_phrase(part)]
+    if not lines:
         return match[0]
     return "\n\n" + "\n\n".join(lines) + "\n\n"
 
 
+def _is_phrase(argument: str) -> bool:
+    """Whether an argument of a template is unnamed and has `PHRASE_WORDS` words."""
+    return "=" not in argument and len(argument.split()) >= PHRASE_WORDS
+
+
+PHRASE_WORDS = 5
+"""Fewest words of an unnamed argument of a template that is a text of its own."""
 _BAR = re.compile(r"\|(?![^\[\]]*\]\])")
 _PICTURE = re.compile(r"(?i)[^\n]+\.(?:jpe?g|png|gif|svg|tiff?|webp)")
 _WORDS_AS_TEMPLATE = re.compile(
@@ -199,11 +211,17 @@ REWRITTEN: Mapping[str, Sequence[tuple[re.Pattern[str], Replacement]]] = {
     ),
     # pandoc drops templates: words in a line, of templates in templates, too, and the fields of an infobox.
     "mediawiki": (
+        (
+            re.compile(
+                r"(?i)\{\{(?:formatnum|[ul]c(?:first)?):([^{}|]*)(?:\|[^{}|]*)?\}\}"
+            ),
+            r"\1",
+        ),
         (_WORDS_AS_TEMPLATE, _words_of_template),
         (_WORDS_AS_TEMPLATE, _words_of_template),
         (
             re.compile(
-                r"(?m)^\{\{[^{}|\n]+\n?[ \t]*\|(?:[^{}]|\{\{(?:[^{}]|\{\{[^{}]*+\}\})*+\}\})*+\}\}"
+                r"(?m)^[*#:;]*[ \t]*\{\{([^{}|\n]+\n?[ \t]*\|(?:[^{}]|\{\{(?:[^{}]|\{\{[^{}]*+\}\})*+\}\})*+)\}\}"
             ),
             _lines_of_template,
         ),
