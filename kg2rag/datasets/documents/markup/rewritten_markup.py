@@ -120,7 +120,7 @@ def _is_phrase(argument: str) -> bool:
 
 
 PHRASE_WORDS = 5
-"""Fewest words of an unnamed argument of a template that is a text of its own."""
+"""Fewest words of an unnamed argument of a template that is text."""
 _BAR = re.compile(r"\|(?![^\[\]]*\]\])")
 _PICTURE = re.compile(r"(?i)[^\n]+\.(?:jpe?g|png|gif|svg|tiff?|webp)")
 _WORDS_AS_TEMPLATE = re.compile(
