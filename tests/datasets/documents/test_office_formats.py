@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import unicodedata
+import zipfile
 
 import pytest
 from file_makers import OFFICE, W, docx_of, notebook_of, paragraph, pdf_of, zip_of
@@ -189,11 +191,15 @@ def test_charts_of_slides_and_word_have_their_title_and_each_name_once(read):
         points = "".join(f"<c:pt><c:v>{value}</c:v></c:pt>" for value in values)
         return f"<c:strRef><c:strCache>{points}</c:strCache></c:strRef>"
 
-    def series(name):
-        return f"<c:ser><c:tx>{cache(name)}</c:tx><c:cat>{cache('Bern', 'Gdynia')}</c:cat></c:ser>"
+    def series(name, values=""):
+        return f"<c:ser><c:tx>{cache(name)}</c:tx><c:cat>{cache('Bern', 'Gdynia')}</c:cat>{values}</c:ser>"
+
+    values = (
+        '<c:val><c:numCache><c:pt idx="1"><c:v>2.5</c:v></c:pt></c:numCache></c:val>'
+    )
 
     title = f'<c:title xmlns:a="{A}"><a:p><a:r><a:t>Fares</a:t></a:r></a:p></c:title>'
-    chart = f"<c:chartSpace {names}>{title}{series('Summer')}{series('Winter')}</c:chartSpace>"
+    chart = f"<c:chartSpace {names}>{title}{series('Summer')}{series('Winter')}{series('Fall', values)}</c:chartSpace>"
     relations = RELATIONS.format(relation("c", "chart", "../charts/c.xml"))
     slide = f'<p:sld xmlns:p="{P}" xmlns:a="{A}"><a:p><a:r><a:t>Halina.</a:t></a:r></a:p></p:sld>'
     listed = f'<p:presentation xmlns:p="{P}" xmlns:r="{OFFICE}"><p:sldId r:id="r"/></p:presentation>'
@@ -216,8 +222,63 @@ def test_charts_of_slides_and_word_have_their_title_and_each_name_once(read):
         }
     )
     documents = read({"a.pptx": pptx, "b.docx": docx})
-    expected = "Halina.\n\nFares\n\nSummer\n\nBern | Gdynia\n\nWinter"
+    expected = (
+        "Halina.\n\nFares\n\nSummer\n\nBern | Gdynia\n\nWinter\n\nFall | Gdynia 2.5"
+    )
     assert [passage.text for passage in documents.corpus] == [expected, expected]
+
+
+def test_notes_of_word_follow_the_paragraph_that_refers_to_them(read):
+    body = (
+        '<w:p><w:r><w:t>Ships pay</w:t></w:r><w:r><w:footnoteReference w:id="2"/></w:r>'
+        '<w:r><w:t> at noon.</w:t></w:r><w:r><w:endnoteReference w:id="1"/></w:r></w:p>'
+        + paragraph("Boats pay at night.")
+    )
+
+    def notes(kind, id_, text):
+        return f'<w:{kind}s xmlns:w="{W}"><w:{kind} w:id="{id_}">{paragraph(text)}</w:{kind}></w:{kind}s>'
+
+    relations = relation("f", "footnotes", "footnotes.xml") + relation(
+        "e", "endnotes", "endnotes.xml"
+    )
+    word = docx_of(
+        body,
+        footnotes=notes("footnote", 2, "A law of 1901."),
+        endnotes=notes("endnote", 1, "See the map."),
+    )
+    parts = {
+        "word/_rels/document.xml.rels": RELATIONS.format(relations),
+    }
+    with zipfile.ZipFile(io.BytesIO(word)) as archive:
+        parts |= {name: archive.read(name).decode() for name in archive.namelist()}
+    documents = read({"a.docx": zip_of(parts)})
+    assert text_of(documents).split("\n\n") == [
+        "Ships pay at noon.",
+        "A law of 1901.",
+        "See the map.",
+        "Boats pay at night.",
+    ]
+    assert documents.report.loc[0, "lost"] == 0
+
+
+def test_paragraphs_with_styles_of_headings_in_an_opendocument_text_are_headings(read):
+    names = "urn:oasis:names:tc:opendocument:xmlns"
+    spaces = f'xmlns:o="{names}:office:1.0" xmlns:t="{names}:text:1.0" xmlns:s="{names}:style:1.0"'
+    styles = [("P1", "Title"), ("P2", "Heading_20_1"), ("P3", "Standard")]
+    sheet = "".join(
+        f'<s:style s:name="{name}" s:parent-style-name="{parent}"/>'
+        for name, parent in styles
+    )
+    lines = [
+        ("P1", "Harbour rules"),
+        ("P2", "Scope"),
+        ("P3", "Ships pay."),
+        ("P2", "End"),
+    ]
+    body = "".join(f'<t:p t:style-name="{name}">{text}</t:p>' for name, text in lines)
+    content = f"<o:document-content {spaces}>{sheet}<o:body><o:text>{body}</o:text></o:body></o:document-content>"
+    [passage, *_] = read({"a.odt": zip_of({"content.xml": content})}).corpus
+    assert (passage.title, passage.text) == ("Harbour rules", "Scope\nShips pay.")
 
 
 def test_a_chart_in_an_opendocument_text_is_read(read):

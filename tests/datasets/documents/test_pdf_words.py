@@ -151,6 +151,13 @@ def test_a_block_that_is_drawn_twice_at_one_place_is_read_once(read):
     assert text.split() == " ".join([first, *middle, last]).split()
 
 
+def test_a_second_layer_of_a_text_a_point_beside_the_first_is_read_once(read):
+    first = "The pump of the house runs on oil."
+    layers = f"{first}) Tj 0.8 -0.9 Td 3 Tr ({first}) Tj -0.8 0.9 Td 0 Tr ("
+    [passage] = read({"a.pdf": pdf_of([layers, "Ida owns it."])}).corpus
+    assert passage.text == f"{first} Ida owns it."
+
+
 def test_equal_lines_at_different_places_are_all_read(read):
     pdf = pdf_of(["Yes, it is.", "No.", "Yes, it is."])
     assert read({"a.pdf": pdf}).corpus[0].text.count("Yes") == 2

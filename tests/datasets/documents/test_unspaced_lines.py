@@ -46,3 +46,10 @@ def test_pages_of_chinese_text_have_sentences_without_blanks_at_the_ends_of_line
     )
     [passage] = read({"a.txt": pages}).corpus
     assert "并由具备资质的电工接线。" in passage.text
+
+
+def test_blanks_that_recognition_of_a_scan_has_set_between_letters_are_removed():
+    scan = ["美学 や 社会 学 の 分 野 で は 、 この 本 が", "よく 引用 さ れる 。"]
+    assert joined_lines(scan) == "美学や社会学の分野では、この本がよく引用される。"
+    table = ["张三 男 北京 已婚", "李四 女 上海 未婚。"]
+    assert "张三 男 北京 已婚" in joined_lines(table)

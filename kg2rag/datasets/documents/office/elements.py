@@ -37,6 +37,8 @@ CELL_BREAK = " | "
 _PARTS_OF_FORMULAS = {"num": "", "den": "/", "sup": "^", "sub": "_"}
 """Part of a formula -> the sign before it: numerator, denominator, exponent and index."""
 _HOLDERS = frozenset("txbxContent text-box note annotation".split())
+NOTES = {"footnoteReference": "footnote", "endnoteReference": "endnote"}
+"""Kind of a reference to a note in another part of a Word file -> the kind of the note."""
 _CELLS = frozenset("tc table-cell covered-table-cell sdt".split())
 
 
@@ -145,6 +147,8 @@ class Walker:
     is_contents : function that returns whether an element is a table of contents; such elements
     are not read but collected in `contents`.
     labels : element of a paragraph with an automatic number -> that number.
+    notes : kind of a reference to a note and its id -> the note's element; it follows the first
+    paragraph that refers to it.
     """
 
     def __init__(
@@ -153,18 +157,21 @@ class Walker:
         targets: Mapping[str, str],
         is_contents: Callable[[Any], bool] = lambda _: False,
         labels: Mapping[Any, str] = MappingProxyType({}),
+        notes: Mapping[tuple[str, str], Any] = MappingProxyType({}),
     ) -> None:
         self.level = level
         self.targets = targets
         self.is_contents = is_contents
         self.labels = labels
+        self.notes = notes
+        self._read_notes = set[Any]()
         self.contents = list[Any]()
 
     def blocks(self, element: Any) -> Iterator[Block]:
         """The blocks of an element's children, in their order."""
         for child in element:
             kind = local_name(child)
-            if not is_shown(child):
+            if not is_shown(child) or child in self._read_notes:
                 continue
             if self.is_contents(child):
                 self.contents.append(child)
@@ -186,7 +193,14 @@ class Walker:
         if text:
             text = f"{self.labels.get(element, '')} {text}".lstrip()
             yield Block(text, self.level(element), links=tuple(paragraph.links))
-        for holder in paragraph.holders:
+        notes = {self.notes.get(reference) for reference in paragraph.references}
+        new_notes = [
+            note
+            for note in self.notes.values()
+            if note in notes and note not in self._read_notes
+        ]
+        self._read_notes.update(new_notes)
+        for holder in [*paragraph.holders, *new_notes]:
             yield from self.blocks(holder)
 
     def _row(self, row: Any) -> Iterator[Block]:
@@ -220,7 +234,8 @@ def _text_of(blocks: list[Block]) -> str:
 class _Paragraph:
     """Collects the text of a paragraph, its links, and the text boxes and notes in it (`holders`).
 
-    Word has text in `t` elements only, OpenDocument anywhere (`has_loose_text`).
+    `references` are those to notes in other parts. Word has text in `t` elements only, OpenDocument
+    anywhere (`has_loose_text`).
     """
 
     def __init__(self, targets: Mapping[str, str], *, has_loose_text: bool) -> None:
@@ -229,6 +244,7 @@ class _Paragraph:
         self.pieces = list[str]()
         self.links = list[Link]()
         self.holders = list[Any]()
+        self.references = list[tuple[str, str]]()
 
     def add(self, element: Any) -> None:
         """Add the text below an element."""
@@ -248,6 +264,8 @@ class _Paragraph:
             self.pieces.append(_SIGNS[kind])
         elif kind in _HOLDERS:
             self.holders.append(child)
+        elif kind in NOTES:
+            self.references.append((kind, attribute(child, "id")))
         elif is_shown(child):
             start = len(self.pieces)
             self.add(child)

@@ -27,6 +27,7 @@ from kg2rag.datasets.documents.contents_headings import without_typed_contents
 from kg2rag.datasets.documents.messages.mail import read_web_archive
 from kg2rag.datasets.documents.office.elements import (
     CELL_BREAK,
+    NOTES,
     Walker,
     all_text,
     is_opendocument_index,
@@ -54,6 +55,8 @@ _SLIDE_TITLES = ("title", "ctrTitle")
 _OPENDOCUMENT_PROPERTIES = "meta.xml"
 _NUMBERING = "word/numbering.xml"
 
+MOST_POINTS = 50
+"""Most values of a series of a chart that are read."""
 _DRAWINGS = ("chart", "diagramData")
 """Kinds of relations to the charts and diagrams of a page."""
 
@@ -67,7 +70,7 @@ Relations = Mapping[str, tuple[str, str]]
 
 
 def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a Word file; notes follow its text.
+    """The document of a Word file; notes follow the paragraph that refers to them.
 
     Headers, comments and tables of contents are left out.
     """
@@ -81,6 +84,7 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
     title = _declared_title(archive, map(all_text, named(root, "p")))
     if not title and 1 not in by_format.values():
         levels = below_title(levels, named(root, "p"))
+    note_parts = _related(archive, relations, "footnotes", "endnotes")
     walker = Walker(
         lambda paragraph: levels(paragraph) or by_format.get(paragraph, 0),
         {
@@ -90,8 +94,9 @@ def read_docx(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG00
         },
         word_contents(styles),
         _number_labels(archive, root, styles, levels),
+        _notes(note_parts),
     )
-    roots = [root, *_related(archive, relations, "footnotes", "endnotes", *_DRAWINGS)]
+    roots = [root, *note_parts, *_related(archive, relations, *_DRAWINGS)]
     inserted = _inserted_document(archive, relations)
     document = joined_documents(
         [_document_of(roots, walker), inserted],
@@ -157,28 +162,47 @@ def _related(archive: Archive, relations: Relations, *kinds: str) -> list[Any]:
 
 
 def _document_of(roots: Sequence[Any], walker: Walker) -> FileDocument:
-    """The document of several parts, in their order; the names in a chart follow its title."""
+    """The document of several parts, in their order; the series of a chart follow its title."""
     blocks = list[Block]()
     source = list[str]()
     for root in roots:
-        names = _chart_names(root)
+        names = _chart_rows(root)
         blocks += [*walker.blocks(root), *map(Block, names)]
         source += [all_text(root), *names]
     return FileDocument(blocks, source="\n".join(source))
 
 
-def _chart_names(root: Any) -> list[str]:
-    """The names of a chart's series and categories, each once; its numbers are not read."""
-    caches = [
-        list(named(cache, "v")) for cache in named(root, "strCache", "multiLvlStrCache")
-    ]
-    return list(
-        dict.fromkeys(
-            " | ".join(value.text or "" for value in values)
-            for values in caches
-            if values
-        )
-    )
+def _chart_rows(root: Any) -> list[str]:
+    """The series of a chart, each once: its name, and its categories with their values.
+
+    Of a series with more than `MOST_POINTS` values, the name and the categories are separate rows
+    without values.
+    """
+    rows = list[str]()
+    for series in named(root, "ser"):
+        name = CELL_BREAK.join(_points(series, "tx").values())
+        categories = _points(series, "cat")
+        values = _points(series, "val")
+        if 0 < len(values) <= MOST_POINTS:
+            points = [
+                f"{categories.get(number, '')} {value}".strip()
+                for number, value in values.items()
+            ]
+            rows.append(CELL_BREAK.join(filter(None, [name, *points])))
+        else:
+            rows += filter(None, [name, CELL_BREAK.join(categories.values())])
+    return list(dict.fromkeys(rows))
+
+
+def _points(series: Any, part: str) -> dict[str, str]:
+    """Number of a point -> its text or value in a part of a series; upper levels come first."""
+    points = dict[str, str]()
+    for element in series.iterfind(f"{{*}}{part}"):
+        for place, point in enumerate(named(element, "pt")):
+            number = attribute(point, "idx") or str(place)
+            text = one_line("".join(value.text or "" for value in named(point, "v")))
+            points[number] = f"{text} {points.get(number, '')}".strip()
+    return points
 
 
 def _main_part(archive: Archive, default: str) -> str:
@@ -198,6 +222,16 @@ def _word_styles(archive: Archive) -> dict[str, Any]:
     return {
         attribute(style, "styleId"): style
         for style in named(archive.xml("word/styles.xml"), "style")
+    }
+
+
+def _notes(parts: Sequence[Any]) -> dict[tuple[str, str], Any]:
+    """Kind of a reference and the id of a note -> the note's element."""
+    return {
+        (reference, attribute(note, "id")): note
+        for reference, kind in NOTES.items()
+        for part in parts
+        for note in named(part, kind)
     }
 
 
@@ -290,10 +324,10 @@ def opendocument_document(
 
     title : the title in its properties.
     """
-    titles = _title_styles(root)
+    level_of = _levels_of_styles(root)
 
     def levels(paragraph: Any) -> int:
-        return _opendocument_level(paragraph, titles)
+        return _opendocument_level(paragraph, level_of)
 
     walker = Walker(
         levels if title else below_title(levels, named(root, "p", "h")),
@@ -319,13 +353,13 @@ def opendocument_document(
     )
 
 
-def _title_styles(root: Any) -> set[str]:
-    """The names of styles that are based on the style of a title."""
+def _levels_of_styles(root: Any) -> dict[str, int]:
+    """Name of a style that is based on the style of a title or heading -> its level."""
     styles = {
-        attribute(style, "name"): attribute(style, "parent-style-name")
+        attribute(style, "name"): level_of_name(attribute(style, "parent-style-name"))
         for style in named(root, "style")
     }
-    return {name for name, parent in styles.items() if level_of_name(parent) == 1}
+    return {name: level for name, level in styles.items() if level}
 
 
 def _body_blocks(body: Any, walker: Walker) -> list[Block]:
@@ -340,17 +374,18 @@ def _itertext(element: Any) -> str:
     return "\n".join(element.itertext())
 
 
-def _opendocument_level(paragraph: Any, titles: set[str]) -> int:
+def _opendocument_level(paragraph: Any, level_of: Mapping[str, int]) -> int:
     """The heading level of a paragraph of OpenDocument: 1 of titles, else from 2; 0 for none.
 
-    titles : names of the styles of titles.
+    level_of : name of a style -> its level.
     """
-    style = attribute(paragraph, "style-name")
     if local_name(paragraph) == "h":
         level = attribute(paragraph, "outline-level")
         return HIGHEST_HEADING - 1 + max(1, int(level) if level.isdigit() else 1)
-    if style in titles or level_of_name(style) == 1:
-        return 1
+    style = attribute(paragraph, "style-name")
+    level_of_style = level_of.get(style) or level_of_name(style)
+    if level_of_style:
+        return level_of_style
     frames = paragraph.iterancestors("{*}frame")
     is_title = any(attribute(frame, "class") == "title" for frame in frames)
     return HIGHEST_HEADING + 1 if is_title else 0

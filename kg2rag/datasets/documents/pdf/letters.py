@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from bisect import bisect
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
@@ -38,6 +39,8 @@ _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 """Characters beyond U+FFFF, which pdfium returns in two."""
 MOST_RISE = 0.5
 """Largest distance of an accent from its usual height, as part of the height of a font."""
+MOST_SHIFT = 0.25
+"""Largest distance of a line from one that it repeats, as part of the height of a font."""
 WORD_GAP = 0.125
 """Least distance of words as part of the height of a font."""
 
@@ -102,15 +105,42 @@ def _within_page(
     """The letters of the lines that start or end within the page; a line drawn twice counts once."""
     page = _Box(*text_page.page.get_bbox())
     within = list[_Letter]()
-    drawn = set[tuple[str, _Box]]()
+    drawn = defaultdict[str, list[_Box]](list)
     for line in _LINE.finditer(_text(letters)):
-        first, last = (box(letters[end].row) for end in (line.start(), line.end() - 1))
-        text = line[0].strip()
-        is_repeated = bool(text) and (text, first) in drawn
-        if not is_repeated and (_overlap(page, first) or _overlap(page, last)):
-            within += letters[slice(*line.span())]
-            drawn.add((text, first))
+        for piece in _pieces(letters[slice(*line.span())], box):
+            first, last = (box(piece[end].row) for end in (0, -1))
+            text = _text(piece).strip()
+            is_repeated = any(_is_same_place(first, place) for place in drawn[text])
+            if is_repeated and within and within[-1].character != "\n":
+                within += [letter for letter in piece if letter.character in "\r\n"]
+            elif not is_repeated and (_overlap(page, first) or _overlap(page, last)):
+                within += piece
+                if text:
+                    drawn[text].append(first)
     return within
+
+
+def _pieces(
+    line: Sequence[_Letter], box: Callable[[int], _Box]
+) -> Iterator[Sequence[_Letter]]:
+    """The parts of a line; each starts with the same letter, in the same place."""
+    first = line[0]
+    start = 0
+    for place in range(1, len(line)):
+        follows_blank = line[place - 1].character == " "
+        is_equal = follows_blank and line[place].character == first.character
+        if is_equal and _is_same_place(box(first.row), box(line[place].row)):
+            yield line[start:place]
+            start = place
+    yield line[start:]
+
+
+def _is_same_place(box: _Box, other: _Box) -> bool:
+    """Whether a letter stands where another one does, or so near that one is hidden."""
+    distance = MOST_SHIFT * (box.top - box.bottom)
+    is_beside = abs(box.left - other.left) > distance
+    rise = abs(box.bottom + box.top - other.bottom - other.top) / 2
+    return not is_beside and rise <= distance
 
 
 def _by_columns(

@@ -21,8 +21,11 @@ FULL_LINE = 0.8
 _HANGUL = "\u1100-\u11ff\u3131-\u318e\uac00-\ud7fb"
 _WIDE_SIGNS = "\u3001-\u3003\u3008-\u3011\u3014-\u301f\uff01-\uff0f\uff1a-\uff1f\uff3b-\uff40\uff5b-\uff65"
 # Korean has blanks between words; quotation marks, dashes and dots also stand in Latin text.
-_LETTER = rf"(?![{_HANGUL}])[{UNSPACED}{MARKS}{_WIDE_SIGNS}]"
+_LETTER_CLASS = f"[{UNSPACED}{MARKS}{_WIDE_SIGNS}]"
+_LETTER = f"(?![{_HANGUL}]){_LETTER_CLASS}"
 _UNSPACED = re.compile(_LETTER)
+_BLANK = re.compile(rf"(?<={_LETTER_CLASS})(?<![{_HANGUL}]) +(?={_LETTER})")
+_BLANK_BEFORE_STOP = re.compile(rf"(?<={_LETTER_CLASS}) [\u3001\u3002\uff0c\uff0e]")
 _WIDE_SIGN = re.compile(f"[{_WIDE_SIGNS}]")
 _SPACED_PAIR = re.compile(rf"{_LETTER} (?=[A-Za-z0-9])|[A-Za-z0-9] (?={_LETTER})")
 _CLOSE_PAIR = re.compile(rf"{_LETTER}(?=[A-Za-z0-9])|[A-Za-z0-9](?={_LETTER})")
@@ -41,6 +44,8 @@ def joined_lines(lines: Sequence[str]) -> str:
     """
     if not any(map(_UNSPACED.search, lines)):
         return " ".join(lines)
+    if _has_blanks_of_recognition(" ".join(lines)):
+        lines = [_BLANK.sub("", line) for line in lines]
     full = max(MIN_COLUMNS, FULL_LINE * max(map(_columns, lines)))
     text = "".join(lines)
     is_spaced = len(_SPACED_PAIR.findall(text)) > len(_CLOSE_PAIR.findall(text))
@@ -50,6 +55,17 @@ def joined_lines(lines: Sequence[str]) -> str:
             parts.append(" ")
         parts.append(following)
     return "".join(parts)
+
+
+def _has_blanks_of_recognition(text: str) -> bool:
+    """Whether a program has set blanks between the letters that it recognised in a scan, as Tesseract does.
+
+    One stands before a full stop or a comma, where no writer sets one, and most pieces are single
+    letters.
+    """
+    pieces = _BLANK.split(text)
+    n_single = sum(len(piece.strip()) == 1 for piece in pieces)
+    return bool(_BLANK_BEFORE_STOP.search(text)) and 2 * n_single > len(pieces)
 
 
 def _columns(line: str) -> int:
