@@ -14,7 +14,7 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import AliasChoices, Field, model_validator
 
@@ -64,6 +64,11 @@ TREC_COLUMNS = ("query-id", "iteration", "corpus-id", "score")
 
 _QUERY_ID = ("query-id", "query_id", "qid")
 _DOCUMENT_ID = ("corpus-id", "corpus_id", "doc_id", "docid", "pid")
+TABLE_COLUMNS = frozenset(
+    (*("_id", "id", "text", "title", "contents", "query"), *_QUERY_ID, *_DOCUMENT_ID)
+)
+"""Names of columns of documents and queries."""
+R = TypeVar("R", bound=Record)
 
 
 class Document(Record):
@@ -139,8 +144,8 @@ def load(options: LoadOptions) -> QADataset:
         origin = {}
         graphs = find_graph_files(options.path)
     split, qrels = _judgements_of_split(judgement_files, options.split, name)
-    documents = files.records(Document, *_table_files(tables, "corpus", name))
-    queries = files.records(BeirQuery, *_table_files(tables, "queries", name))
+    documents = _records(files, Document, _table_files(tables, "corpus", name))
+    queries = _records(files, BeirQuery, _table_files(tables, "queries", name))
     judgements = chain.from_iterable(_judgements(files, path) for path in qrels)
     corpus, questions, notes = collect(
         name, documents, queries, judgements, is_strict=options.path is not None
@@ -265,6 +270,19 @@ def _table_files(files: Sequence[Path], table: str, name: str) -> list[Path]:
         f"{name} holds no BEIR {table}. Looked for: {table} with an ending {', '.join(TABLE_ENDINGS)}, or such files "
         f"in {table}/."
     )
+
+
+def _records(files: Files, model: type[R], paths: Sequence[Path]) -> list[R]:
+    """The records of a table, also of a TSV file of ids and texts without a header (MS MARCO, Anserini)."""
+    if len(paths) > 1 or paths[0].suffix != ".tsv":
+        return files.records(model, *paths)
+    lines = files.text(paths[0]).split("\n")
+    cells = [cell.strip().casefold() for cell in lines[0].split("\t")]
+    if len(cells) != 2 or not TABLE_COLUMNS.isdisjoint(cells):
+        return files.records(model, *paths)
+    rows = delimited_rows(["_id\ttext", *lines], paths[0].name, "\t")
+    located = ((f"{paths[0].name}, line {number - 1}", row) for number, row in rows)
+    return checked(located, model, paths[0].name)
 
 
 def _is_part_of(path: Path, table: str) -> bool:

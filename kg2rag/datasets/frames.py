@@ -283,7 +283,9 @@ def _answer_texts(answers: object) -> list[Any]:
     if isinstance(answers, list):
         return list(chain.from_iterable(map(_answer_texts, answers)))
     number = python_value(answers)
-    if isinstance(number, int | float) and not isinstance(number, bool):
+    if isinstance(number, bool):
+        return ["yes" if number else "no"]  # of StrategyQA and BoolQ
+    if isinstance(number, int | float):
         return [str(number)]  # of a spreadsheet
     return [answers]
 

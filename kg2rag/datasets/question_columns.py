@@ -49,6 +49,8 @@ QUESTION: Mapping[str, tuple[str, ...]] = {
 """Field of a question -> names of its column, the most preferred first."""
 EVIDENCE = ("provenance", "evidence", "evidences", "citations")
 """The fields of an answer that hold its gold."""
+NO_EVIDENCE = ("no_evidence", "operation")
+"""What StrategyQA has in place of the paragraphs of a step without any."""
 ANSWER_TEXTS = ("answer", "text", "free_form_answer", "extractive_spans")
 """The fields of an answer that hold its texts."""
 GRADES: Mapping[str, int] = {
@@ -333,7 +335,8 @@ def grade_in(record: Mapping[str, Any]) -> int:
     """The grade in a record of a passage, such as its `relevance`; 1 without one."""
     for column, cell in record.items():
         if _GRADE_COLUMN.search(column) or column.casefold() == "expected_score":
-            grade = _grade(cell)
+            is_whole = isinstance(cell, float) and cell.is_integer()
+            grade = _grade(int(cell) if is_whole else cell)
             if grade is not None:
                 return grade
     return 1
@@ -342,8 +345,11 @@ def grade_in(record: Mapping[str, Any]) -> int:
 def _grade(cell: Any) -> int | None:
     """The grade that a number or a word of a judge is; None for other cells.
 
-    A number below 0 is 0: so TREC marks junk.
+    A number below 0 is 0: so TREC marks junk. A list of judgements, as of Argilla, has the highest.
     """
+    if isinstance(cell, list):
+        grades = [grade for grade in map(_grade, cell) if grade is not None]
+        return max(grades) if len(grades) == len(cell) > 0 else None
     number = _number(cell)
     if type(number) is int:
         return max(number, 0)
@@ -353,8 +359,6 @@ def _grade(cell: Any) -> int | None:
 def _number(cell: Any) -> Any:
     """The whole number that a cell has as text; any other cell itself."""
     if isinstance(cell, str) and re.fullmatch(r"-?[0-9]{1,9}", cell.strip()):
-        return int(cell)
-    if isinstance(cell, float) and cell.is_integer():
         return int(cell)
     return cell
 
@@ -383,6 +387,7 @@ def _names_in(cell: Any, index: GoldIndex) -> list[str]:
         name
         for piece in flattened(parsed_literal(cell))
         for name in index.separated(str(piece)) or [str(piece)]
+        if name not in NO_EVIDENCE
     ]
     are_names = all(
         not name.strip().isdecimal() and index.is_identifier(name) for name in names
@@ -397,6 +402,7 @@ def _with_gold(row: dict[str, Any], family: Sequence[str]) -> dict[str, Any]:
         for column in family
         if column in row
         for piece in flattened(parsed_literal(row[column]))
+        if str(piece) not in NO_EVIDENCE
     ]
     rest = {column: value for column, value in row.items() if column not in family}
     return {**rest, "gold": gold} if gold else rest

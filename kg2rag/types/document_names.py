@@ -10,6 +10,7 @@ from kg2rag.types.corpus import Corpus
 
 _PART = re.compile(r"[\W_]+(?:[^\W\d_]+[\W_]*)?\d+$")
 """The part of an id of a passage that numbers it in its document: "-3", "#2", "_chunk_0", ":p7"."""
+_ADDRESS = re.compile(r"\w+://\S+$")
 
 
 def passages_by_beginning(corpus: Corpus) -> Mapping[str, list[str]]:
@@ -36,9 +37,9 @@ def documents_by_record(documents: Iterable[str]) -> Mapping[str, list[str]]:
 
 
 def first_passages(corpus: Corpus) -> Mapping[str, str]:
-    """Name of a document -> its first passage, for ids, ids of records, and beginnings of ids.
+    """Name of a document -> its first passage, for ids, ids of records, beginnings of ids, and addresses.
 
-    A name of several documents is left out.
+    A name of several documents is left out. Addresses are those in the metadata of passages.
     """
     first: dict[str, str] = {}
     for id_, document in zip(corpus.ids, corpus.doc_ids, strict=True):
@@ -49,4 +50,18 @@ def first_passages(corpus: Corpus) -> Mapping[str, str]:
         if len(documents) == 1
     }
     beginnings = {name: ids[0] for name, ids in passages_by_beginning(corpus).items()}
-    return {**beginnings, **records, **first}
+    return {**_passages_by_address(corpus), **beginnings, **records, **first}
+
+
+def _passages_by_address(corpus: Corpus) -> Mapping[str, str]:
+    """Address in the metadata of one document only -> its first passage."""
+    documents = defaultdict[str, dict[str, str]](dict)
+    for passage in corpus:
+        for value in passage.metadata.values():
+            if isinstance(value, str) and _ADDRESS.match(value):
+                documents[value].setdefault(passage.doc_id, passage.id)
+    return {
+        address: next(iter(passages.values()))
+        for address, passages in documents.items()
+        if len(passages) == 1
+    }

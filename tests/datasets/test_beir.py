@@ -237,3 +237,11 @@ def test_queries_that_are_documents_are_counted(folder, write):
     write("nano/qrels/test.tsv", HEADER + "d1\td2\t1\n")
     notes = load("beir", path=folder).source["notes"]
     assert [count for note, count in notes.items() if "BEIR drops" in note] == [1]
+
+
+def test_topics_of_anserini_have_no_header(folder, write):
+    (folder / "queries.jsonl").unlink()
+    write("nano/queries.tsv", "q1\twhat?\nq2\twho?\n")
+    assert [(q.id, q.text) for q in load("beir", path=folder).questions] == [
+        ("q1", "what?")
+    ]

@@ -368,3 +368,32 @@ def test_a_column_of_ground_truth_contexts_may_be_short_for_it():
     data = kg2rag.from_frames(CORPUS, [row])
     assert data.questions[0].answers == ("nine",)
     assert data.questions[0].gold == {"sub/fare.md#1": 1}
+
+
+def test_steps_of_strategyqa_without_evidence_are_no_gold():
+    evidence = [[[["D1"]], ["operation"]], [[["D1", "D2"], "no_evidence"]]]
+    row = {"question": "Is it?", "answer": True, "evidence": evidence}
+    corpus = [{"id": f"D{n}", "text": "One text."} for n in (1, 2, 3)]
+    data = kg2rag.from_frames(corpus, [row])
+    assert set(data.questions[0].gold) == {"D1", "D2"}
+    assert data.questions[0].answers == ("yes",)
+
+
+def test_lists_of_responses_of_argilla_are_grades():
+    responses = {FARES: ["relevant", "not relevant"], CORPUS[1].text: ["not relevant"]}
+    rows = [
+        {"id": n, "question": "Fee?", "passage": text, "relevance.responses": words}
+        for n, (text, words) in enumerate(responses.items())
+    ]
+    data = kg2rag.from_frames(CORPUS, rows)
+    assert [question.gold for question in data.questions] == [{"sub/fare.md#1": 1}]
+
+
+def test_labels_of_azure_are_grades():
+    truth = [
+        {"document_id": id_, "query_relevance_label": grade}
+        for id_, grade in (("sub/fare.md#0", 0), ("sub/fare.md#1", 4))
+    ]
+    row = {"query": "Fee?", "retrieval_ground_truth": truth}
+    data = kg2rag.from_frames(CORPUS, [row])
+    assert data.questions[0].gold == {"sub/fare.md#1": 4}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -104,7 +105,7 @@ class Recorded(Retriever):
         if isinstance(rankings, list | Mapping):
             rankings = run_of_records(rankings, f"run {name!r}")
         if is_frame(rankings):
-            hits = frame_hits(rankings, name, _names(corpus))
+            hits = frame_hits(rankings, name, _Names(corpus))
             return cls.of(hits, corpus, name, queries)
         run = {
             str(python_value(query_id)): _hits(ranking, query_id)
@@ -270,9 +271,22 @@ def _by_ids(run: dict[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
     return {**named, **{query: run[query] for query in others}} if named else run
 
 
-def _names(corpus: Corpus) -> Set[str]:
+@dataclass(frozen=True)
+class _Names(Container[str]):
     """The ids of passages, and the names of documents that stand for their first passages."""
-    return first_passages(corpus).keys() | set(corpus.ids)
+
+    corpus: Corpus
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._ids or name in self._documents
+
+    @cached_property
+    def _ids(self) -> Set[str]:
+        return set(self.corpus.ids)
+
+    @cached_property
+    def _documents(self) -> Mapping[str, str]:
+        return first_passages(self.corpus)
 
 
 def _with_first_passages(

@@ -32,6 +32,7 @@ PASSAGE_COLUMNS = (
     *("passage_id", "docno", "docid", "doc_id", "corpus-id", "corpus_id"),
     *("chunk_id", "pid", "document_id", "id", "_id"),
 )
+SCORE_COLUMNS = ("score", "_score", "similarity", "relevance", "relevance_score")
 QUERY_OBJECTS = ("query", "question", "topic", "request")
 """The fields of objects that hold the id of the query of a record."""
 RANKED_COLUMNS = ("query_id", "passage_id", "rank", "score")
@@ -269,7 +270,7 @@ def _hits_of_query(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     lists = [value for value in record.values() if isinstance(value, list)]
     objects = next(filter(_are_objects, lists), None)
     if objects is not None:
-        return list(map(_with_inner_ids, objects))
+        return _with_ranks(list(map(_with_inner_ids, objects)))
     inner = [value for value in record.values() if isinstance(value, Mapping)]
     hits = next(filter(None, map(_hits_of_query, inner)), None)
     if hits is not None or len(lists) != 1:
@@ -288,7 +289,17 @@ def _with_inner_ids(hit: Mapping[str, Any]) -> dict[str, Any]:
         for name in PASSAGE_COLUMNS
         if name in fields
     }
-    return {**ids, **hit}
+    return {**ids, **{name: v for name, v in hit.items() if v is not None}}
+
+
+def _with_ranks(hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The hits of a query; without ranks and scores they are best first, as those of LangChain."""
+    names = {name.casefold() for hit in hits for name in hit}
+    if not names.isdisjoint(("rank", *SCORE_COLUMNS)) or any(
+        name.endswith("score") for name in names
+    ):
+        return hits
+    return [{**hit, "rank": rank} for rank, hit in enumerate(hits, start=1)]
 
 
 def _are_objects(values: list[Any]) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 import narwhals as nw
@@ -13,13 +14,15 @@ from kg2rag.retrievers.adapters.run_files import (
     PASSAGE_COLUMNS,
     QUERY_COLUMNS,
     QUERY_TEXTS,
+    SCORE_COLUMNS,
 )
 from kg2rag.types.coerce_corpus import fields_of_columns, python_value
+from kg2rag.types.gold_columns import GOLD, is_gold_column
 
 COLUMNS: Mapping[str, tuple[str, ...]] = {
     "query_id": (*QUERY_COLUMNS, *QUERY_TEXTS),
     "passage_id": PASSAGE_COLUMNS,
-    "score": ("score", "_score", "similarity", "relevance", "relevance_score"),
+    "score": SCORE_COLUMNS,
     "rank": ("rank",),
 }
 """Column of a run -> the names that it may have; one of `rank` and `score` may be missing.
@@ -114,14 +117,29 @@ def _with_run_columns(
 
 
 def _passage_columns(frame: pd.DataFrame, ids: Container[str]) -> list[str]:
-    """The names of the columns of passages that have an id of the corpus."""
-    return [
+    """The names of the columns of passages that have an id of the corpus.
+
+    Without one, they are those of lists with such an id, apart from lists of gold.
+    """
+    names = [
         name
         for name in PASSAGE_COLUMNS
         for column in frame.columns
-        if str(column).casefold() == name
-        and any(str(python_value(cell)) in ids for cell in frame[column])
+        if str(column).casefold() == name and _has_id(frame[column], ids)
     ]
+    return names or [
+        column
+        for column in map(str, frame.columns)
+        if column not in GOLD
+        and not is_gold_column(column)
+        and all(map(_is_list, frame[column]))
+        and _has_id(chain.from_iterable(frame[column]), ids)
+    ]
+
+
+def _has_id(cells: Iterable[Any], ids: Container[str]) -> bool:
+    """Whether a cell is an id of the corpus."""
+    return any(str(python_value(cell)) in ids for cell in cells)
 
 
 def _finite_numbers(frame: pd.DataFrame, column: str, name: str) -> np.ndarray:

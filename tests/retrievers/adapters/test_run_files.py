@@ -286,3 +286,35 @@ def test_a_question_without_gold_needs_no_line_in_a_run() -> None:
     corpus = [{"id": "a", "text": "notes"}, {"id": "b", "text": "engine"}]
     result = compare({"run": {"q1": ["b"]}}, from_frames(corpus, questions))
     assert result.to_frame()["recall@5"].tolist() == [1.0]
+
+
+def test_lists_of_hits_may_have_any_name_but_that_of_gold(data: QADataset) -> None:
+    frame = pd.DataFrame(
+        {
+            "query": ["What?", "Who?"],
+            "expected_ids": [["b"], ["b"]],
+            "retrieved_ids": [["a", "b"], ["b", "a"]],
+        }
+    )
+    table = compare({"run": frame}, data, metrics=["mrr@10"]).per_query
+    assert table["mrr@10"].tolist() == [0.5, 1.0]
+
+
+def test_documents_of_langchain_without_scores_are_best_first(data: QADataset) -> None:
+    documents = [
+        {"id": None, "metadata": {"id": id_}, "page_content": "…"} for id_ in "ba"
+    ]
+    records = [{"query": "What?", "source_documents": documents}]
+    texts = {"q1": "What?"}
+    run = Recorded.of(records, data.corpus, queries=texts)
+    assert run.retrieve(Query("q1", ""), 5).passage_ids == ["b", "a"]
+
+
+def test_a_hit_may_be_the_address_of_its_document() -> None:
+    pages = [
+        {"source": f"https://example.org/{name}.html", "text": name}
+        for name in ("ada", "engine")
+    ]
+    corpus = from_frames(pages, [{"question": "ada"}]).corpus
+    run = Recorded.of({"q1": ["https://example.org/engine.html"]}, corpus)
+    assert run.run == {"q1": [("1", 1.0)]}
