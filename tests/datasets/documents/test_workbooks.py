@@ -118,3 +118,49 @@ def test_a_cell_without_a_value_in_a_dump_of_a_database_is_empty(read):
     documents = read({"a.tsv": "id\tname\tremark\n1\tNorth\t\\N\n2\tSouth\tOpen\n"})
     assert documents.corpus[0].text == "id: 1\nname: North"
     assert documents.report.loc[0, "lost"] == 0
+
+
+def test_rows_below_the_name_of_a_group_have_that_name(read):
+    rows = [["Article", "Unit", "Price"], ["Screws"], ["M4", "box", 3]]
+    rows += [["M6", "box", 4], ["Nails"], ["40 mm", "kg", 5], ["List of May"]]
+    documents = read({"a.xlsx": workbook_of(rows)})
+    assert list(passages_of(documents).values()) == [
+        "Screws\nArticle: M4\nUnit: box\nPrice: 3",
+        "Screws\nArticle: M6\nUnit: box\nPrice: 4",
+        "Nails\nArticle: 40 mm\nUnit: kg\nPrice: 5",
+        "Nails\nArticle: List of May",
+    ]
+    assert documents.report.loc[0, "lost"] == 0
+
+
+def test_rows_of_one_cell_within_a_table_are_records(read):
+    rows = [["Name", "Street", "Town"], ["Ada", "Mill Lane", "Bern"], ["Tom"]]
+    rows += [["Ida", "Quay", "Ulm"], ["Eva"]]
+    texts = passages_of(read({"a.xlsx": workbook_of(rows)})).values()
+    assert list(texts)[1:3] == ["Name: Tom", "Name: Ida\nStreet: Quay\nTown: Ulm"]
+
+
+def test_grouped_rows_have_the_name_of_the_row_above_their_group(read):
+    book = openpyxl.Workbook()
+    sheet = book.active
+    sheet.title = "Sales"
+    sheet.sheet_properties.outlinePr.summaryBelow = False
+    rows = [
+        ["Hour", "Guests"],
+        ["Harbour", 15],
+        ["10:00", 7],
+        ["11:00", 8],
+        ["Mall", 9],
+    ]
+    for level, row in zip((0, 0, 1, 1, 0), rows, strict=True):
+        sheet.append(row)
+        sheet.row_dimensions[sheet.max_row].outlineLevel = level
+    stream = io.BytesIO()
+    book.save(stream)
+    texts = passages_of(read({"a.xlsx": stream.getvalue()})).values()
+    assert list(texts) == [
+        "Hour: Harbour\nGuests: 15",
+        "Hour: 10:00\nGuests: 7\nHarbour",
+        "Hour: 11:00\nGuests: 8\nHarbour",
+        "Hour: Mall\nGuests: 9",
+    ]

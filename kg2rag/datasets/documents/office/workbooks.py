@@ -27,6 +27,7 @@ _WORKBOOK = "xl/workbook.xml"
 _CONTENT = "content.xml"  # of OpenDocument
 _PERCENT_FORMATS = frozenset(("9", "10"))
 """Numbers of Excel's own formats of percentages."""
+_NAMES_ABOVE = re.compile(rb"""<outlinePr\b[^>]*\bsummaryBelow=["'](?:0|false)["']""")
 _PLACE = re.compile(r"([A-Z]{1,3})([1-9]\d{0,6})")
 Cells = Mapping[tuple[int, int], float]
 """(row, column), both from 0 -> the value of a cell."""
@@ -45,7 +46,8 @@ _FORMULA_WITHOUT_VALUE = re.compile(
 class Workbook:
     """The tables of a spreadsheet, each as a file of comma-separated values, and the notes of its cells.
 
-    A value that is merged over rows is in each of them. Formulas of .xlsx without values, which
+    A value that is merged over rows is in each of them, and the name of a group in each row that is
+    grouped below it. Formulas of .xlsx without values, which
     programs write that do not calculate, are a part that cannot be read, and so are notes, formats
     and merged cells in a sheet that is too large.
 
@@ -56,6 +58,7 @@ class Workbook:
         tables = sheets_of(data)
         parts = dict[str, bytes]()
         percents = dict[str, Cells]()
+        levels = dict[str, Mapping[int, int]]()
         self._fault = ""
         is_zip = zipfile.is_zipfile(BytesIO(data))
         spans = {} if is_zip else spans_of_sheets(data)
@@ -63,16 +66,20 @@ class Workbook:
             try:
                 parts = _parts_of_workbook(Archive(data))
                 percents = _percent_cells(Archive(data))
+                levels = dict(_levels_of_rows(Archive(data), parts))
                 spans = _spans(data, parts)
             except DataError as error:
                 self._fault = f"notes, formats and merged cells are not read: {error}"
         sheets = {
-            name: with_merged_values(
-                _shown_percents(
-                    table.map(_without_midnight),
-                    percents.get(name, {}),
+            name: _with_groups(
+                with_merged_values(
+                    _shown_percents(
+                        table.map(_without_midnight),
+                        percents.get(name, {}),
+                    ),
+                    spans.get(name, ()),
                 ),
-                spans.get(name, ()),
+                levels.get(name, {}),
             )
             for name, table in tables.items()
         }
@@ -162,14 +169,61 @@ def _percent_cells(archive: Archive) -> dict[str, Cells]:
     styles = _percent_styles(archive.xml(_STYLES))
     if not styles:
         return {}
+    return {
+        name: _cells(archive.xml(part), styles) for name, part in _sheet_parts(archive)
+    }
+
+
+def _sheet_parts(archive: Archive) -> Iterator[tuple[str, str]]:
+    """The names of the sheets of .xlsx, and the names of their parts."""
     relations = archive.relations(_WORKBOOK)
-    cells = dict[str, Cells]()
     for sheet in archive.xml(_WORKBOOK).iter("{*}sheet"):
         ids = [value for name, value in sheet.attrib.items() if name.endswith("}id")]
         _, part = relations.get("".join(ids), ("", ""))
         if part in archive.names:
-            cells[sheet.get("name", "")] = _cells(archive.xml(part), styles)
-    return cells
+            yield sheet.get("name", ""), part
+
+
+def _levels_of_rows(
+    archive: Archive, parts: Mapping[str, bytes]
+) -> Iterator[tuple[str, dict[int, int]]]:
+    """Sheets whose rows are grouped below their names -> row from 0 -> its level, from 1.
+
+    parts : the sheets of .xlsx in XML.
+    """
+    if not any(map(_NAMES_ABOVE.search, parts.values())):
+        return
+    for name, part in _sheet_parts(archive):
+        if _NAMES_ABOVE.search(parts.get(part, b"")):
+            yield (
+                name,
+                {
+                    int(row.get("r", 0)) - 1: int(row.get("outlineLevel", 0))
+                    for row in archive.xml(part).iter("{*}row")
+                },
+            )
+
+
+def _with_groups(table: pd.DataFrame, levels: Mapping[int, int]) -> pd.DataFrame:
+    """A frame of cells with a further column: the names of the groups in which a row is.
+
+    The name of a group is the first cell of the row above it, unless that is the first row of all.
+    """
+    if not any(levels.values()):
+        return table
+    rows = table.to_numpy(dtype=object).tolist()
+    first = next((number for number, row in enumerate(rows) if any(row)), 0)
+    names = dict[int, str]()
+    groups = list[str]()
+    for number, row in enumerate(rows):
+        level = levels.get(number, 0)
+        groups.append(
+            " > ".join(names[upper] for upper in range(level) if upper in names)
+        )
+        names = {upper: name for upper, name in names.items() if upper < level}
+        if number > first:
+            names[level] = next((str(cell) for cell in row if str(cell) != ""), "")
+    return type(table)([[*row, group] for row, group in zip(rows, groups, strict=True)])
 
 
 def _percent_styles(root: Any) -> set[str]:

@@ -9,7 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kg2rag.datasets.documents.blocks import join_remarks
+from kg2rag.datasets.documents.blocks import counted_remark, join_remarks
 from kg2rag.datasets.documents.messages.chats import (
     is_message,
     shown_text,
@@ -22,6 +22,7 @@ from kg2rag.datasets.documents.records.delimited import (
     TEXT_COLUMNS,
     delimited_records,
 )
+from kg2rag.datasets.documents.records.group_rows import with_groups
 from kg2rag.datasets.documents.records.json_texts import (
     QUESTION_COLUMNS,
     flat_questions,
@@ -212,15 +213,16 @@ def with_texts(table: Table) -> Table:
     has_questions = any(column.casefold() in QUESTION_COLUMNS for column in columns)
     if has_questions or not re.search(r"[^\W\d_]", value_text(list(table.records))):
         return table
+    rows, n_groups = with_groups(table.records)
     records = [
-        {**_identifying_fields(record), "text": fields_text(record)}
-        for record in table.records
+        {**_identifying_fields(record), "text": fields_text(record)} for record in rows
     ]
     remark = "no column of text: each record is read with all its columns"
     vectors = _vector_columns(table.records)
     if vectors:
         remark += f" but those of vectors: {', '.join(vectors)}"
-    return Table(records, join_remarks(table.remark, remark), table.source)
+    groups = counted_remark("rows that name groups of the rows below them", n_groups)
+    return Table(records, join_remarks(table.remark, remark, groups), table.source)
 
 
 def _vector_columns(records: Sequence[Mapping[str, Any]]) -> list[str]:
