@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from importlib.resources import files
 
 import numpy as np
@@ -141,11 +141,22 @@ _NAME_WORD = f"{_ARTICLE}{_CAPITAL}{_REST}"
 _ELIDED = (
     "(?:(?:d|l|all|dall|dell|nell|sull)['’])?"  # "Jeanne d'Arc", "Castel dell'Ovo"
 )
-# Between words of a name: blanks and link words, or the dot of an initial, as in "J.R.R. Tolkien".
-_BETWEEN_WORDS = (
-    rf"(?:\s+(?:(?:{_LINK_WORDS})\s+){{0,2}}{_ELIDED}|(?<=\b{_CAPITAL})\.\s*)"
+FOREIGN_LINK_WORDS = frozenset(
+    "della dello delle dei degli do dos das los las den het ter zu zum zur am".split()
 )
-NAME = re.compile(rf"\b{_NAME_WORD}(?:{_BETWEEN_WORDS}{_NAME_WORD})*")
+"""Link words of other languages, which count in texts of those languages only."""
+
+
+@cache
+def name_pattern(link_words: frozenset[str] = frozenset()) -> re.Pattern[str]:
+    """The pattern of capitalised phrases, with further words that may be between their words."""
+    # Between words of a name: blanks and link words, or the dot of an initial, as in "J.R.R. Tolkien".
+    words = "|".join((_LINK_WORDS, *sorted(link_words)))
+    between = rf"(?:\s+(?:(?:{words})\s+){{0,2}}{_ELIDED}|(?<=\b{_CAPITAL})\.\s*)"
+    return re.compile(rf"\b{_NAME_WORD}(?:{between}{_NAME_WORD})*")
+
+
+NAME = name_pattern()
 CALENDAR = frozenset(
     """january february march april may june july august september october november december monday tuesday wednesday
     thursday friday saturday sunday""".split()

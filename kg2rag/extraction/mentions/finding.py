@@ -21,16 +21,18 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kg2rag.extraction.links import links_of
+from kg2rag.extraction.mentions.inner_names import inner_names
 from kg2rag.extraction.mentions.table import SIZE, MentionTable, numbered_sentences
 from kg2rag.text.inflection import joined_forms, languages_of_names, lexicon_of
 from kg2rag.text.initials import further_spellings
 from kg2rag.text.languages import foreign_stop_words, function_words, script_of
 from kg2rag.text.normalisation import (
     CALENDAR,
+    FOREIGN_LINK_WORDS,
     FUNCTION_WORDS,
-    NAME,
     JoinedTexts,
     Lexicon,
+    name_pattern,
     normalise,
     without_brackets,
 )
@@ -55,6 +57,7 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
     lexicon = lexicon_of(title_keys, languages, names, spellings)
     stop_words = foreign_stop_words(passages)
     phrases = _Phrases({}, [], FUNCTION_WORDS | stop_words)
+    pattern = name_pattern(FOREIGN_LINK_WORDS & stop_words)
     # Rows, sentences and codes of titles or phrases, (3, n) in each block.
     title_mentions: list[IntArray] = []
     phrase_mentions: list[IntArray] = []
@@ -67,7 +70,7 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
         title_mentions.append(
             np.stack([rows[matches.texts], numbers[matches.texts], matches.codes])
         )
-        spans = _phrase_spans(joined, matches.starts, matches.ends)
+        spans = _phrase_spans(joined, pattern, matches.starts, matches.ends)
         surfaces = [joined.text[start:end] for start, end in spans.tolist()]
         code = phrases.codes(surfaces)
         text = joined.text_indices(spans[:, 0])
@@ -86,6 +89,10 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
     row, sentence, phrase = np.concatenate(phrase_mentions, axis=1)
     phrase = _names_of_forms(phrases, phrase, languages)
     is_name = _is_shared(list(phrases.code_of), phrase, row, lower_case, titles)
+    if stop_words:  # of a language other than English
+        occurrences = np.stack([phrase, row])
+        ends = inner_names(phrases.names, occurrences, is_name, languages, title_keys)
+        phrase, is_name = _with_names_at_ends(phrases, phrase, is_name, ends)
     key = np.where(is_name, n_titles + np.cumsum(is_name) - 1, -1)[phrase]
     name_mentions = np.stack([row, sentence, key])[:, key >= 0]
     mentions = np.concatenate([*title_mentions, name_mentions], axis=1)
@@ -106,6 +113,29 @@ def _names_of_forms(
     counts = np.bincount(phrase, minlength=len(phrases.names)).tolist()
     names = joined_forms(list(phrases.code_of), counts, languages)
     return np.array(names, dtype=np.int64)[phrase]
+
+
+def _with_names_at_ends(
+    phrases: _Phrases,
+    phrase: IntArray,
+    is_name: NDArray[np.bool_],
+    ends: Mapping[int, str],
+) -> tuple[IntArray, NDArray[np.bool_]]:
+    """The codes of phrases, (n,), with the name at its end in place of a phrase, and which codes are names.
+
+    `ends` : code of a phrase -> the name at its end; a new name is added to `phrases`.
+    """
+    codes = np.arange(len(phrases.names), dtype=np.int64)
+    for code, end in ends.items():
+        key = normalise(end)
+        if key not in phrases.code_of:
+            phrases.code_of[key] = len(phrases.names)
+            phrases.names.append(end)
+        codes[code] = phrases.code_of[key]
+    are_names = np.zeros(len(phrases.names), dtype=bool)
+    are_names[: len(is_name)] = is_name
+    are_names[codes[list(ends)]] = True
+    return codes[phrase], are_names
 
 
 def _distinct_mentions(
@@ -183,11 +213,14 @@ def _names_in_capitals(
 
 
 def _phrase_spans(
-    joined: JoinedTexts, title_starts: IntArray, title_ends: IntArray
+    joined: JoinedTexts,
+    pattern: re.Pattern[str],
+    title_starts: IntArray,
+    title_ends: IntArray,
 ) -> IntArray:
     """The spans (start, end) of the capitalised phrases that overlap no title, (n, 2)."""
     spans = np.array(
-        [match.span() for match in NAME.finditer(joined.text)], dtype=np.int64
+        [match.span() for match in pattern.finditer(joined.text)], dtype=np.int64
     ).reshape(-1, 2)
     # No title overlaps a phrase that ends before the first title whose end is behind its start.
     nearest = np.searchsorted(title_ends, spans[:, 0], side="right")
@@ -268,9 +301,11 @@ def _without_elision(name: str, opening_words: frozenset[str]) -> str:
     """A name without an elided article or preposition at its beginning."""
     elision = _ELISION.match(name)
     # English elides no article: "Can't" is one word
-    if elision and normalise(elision[1]) in opening_words - FUNCTION_WORDS:
-        return name[elision.end() :]
-    return name
+    if not elision or normalise(elision[1]) not in opening_words - FUNCTION_WORDS:
+        return name
+    rest = name[elision.end() :]
+    # of "L'écrivain Paul Claudel"
+    return rest.partition(" ")[2] if rest[0].islower() else rest
 
 
 def _is_function_word(key: str, opening_words: frozenset[str]) -> bool:

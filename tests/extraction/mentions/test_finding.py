@@ -76,3 +76,56 @@ def test_every_mention_has_the_text_of_its_sentence_and_each_text_is_there_once(
     ]
     assert [texts[place] for place in places] == expected
     assert len(texts) == len(set(pairs))
+
+
+@pytest.mark.parametrize(
+    ("texts", "name"),
+    [
+        (
+            [
+                "Die Stadt ehrte den Architekten Peter Zumthor, und er kam nicht.",
+                "Das ist ein Gebäude von Peter Zumthor, das nicht alt ist.",
+            ],
+            "Peter Zumthor",
+        ),
+        (
+            [
+                "Университет Николая Лобачевского стоит на реке, и он не стар.",
+                "В городе учился и Николай Лобачевский, который не был стар.",
+            ],
+            "Николай Лобачевский",
+        ),
+        (
+            [
+                "L'écrivain Paul Claudel est né dans ce village qui n'est pas grand.",
+                "D'après Paul Claudel, il n'y a pas de plus grand sculpteur que lui.",
+            ],
+            "Paul Claudel",
+        ),
+        (
+            [
+                "Il quadro si trova nella Galleria degli Uffizi, che non è lontana.",
+                "La Galleria degli Uffizi è chiusa e non si sa quando aprirà di nuovo.",
+            ],
+            "Galleria degli Uffizi",
+        ),
+    ],
+)
+def test_a_name_of_another_language_is_found_beside_other_capitalised_words(
+    texts: list[str], name: str
+) -> None:
+    passages = [Passage(str(i), "", text, str(i), 0) for i, text in enumerate(texts)]
+    table = find_mentions(Corpus.from_passages(passages))
+    assert table.names == [name]
+    assert table.row.tolist() == [0, 1]
+
+
+def test_a_whole_name_is_not_divided() -> None:
+    texts = [
+        "Das Schloss Bad Homburg ist alt, und es steht nicht leer.",
+        "Man sieht das Schloss Bad Homburg, wenn man nicht schläft.",
+        "Die Stadt Bad Homburg hat es gekauft, und sie ist nicht arm.",
+    ]
+    passages = [Passage(str(i), "", text, str(i), 0) for i, text in enumerate(texts)]
+    table = find_mentions(Corpus.from_passages(passages))
+    assert table.names == ["Schloss Bad Homburg"]
