@@ -85,3 +85,44 @@ def test_records_that_are_no_messages_of_slack_stay_as_they_are(read):
         }
     )
     assert texts_of(documents, "a/2020-01-01.json") == [text]
+
+
+def rich(*parts):
+    """A block of rich text with one section per part."""
+    sections = [
+        {"type": "rich_text_section", "elements": [{"type": "text", "text": part}]}
+        for part in parts
+    ]
+    return {"type": "rich_text", "elements": sections}
+
+
+def test_a_message_has_the_words_of_its_blocks_and_attachments_once(read):
+    user = {"type": "user", "user_id": "U02"}
+    card = {
+        "title": "Owl 12",
+        "text": "The lamp is out.",
+        "fields": [{"title": "Priority", "value": "Very high"}],
+    }
+    header = {"type": "header", "text": {"type": "plain_text", "text": "Deployed"}}
+    button = {"type": "button", "text": {"type": "plain_text", "text": "Approve"}}
+    messages = [
+        {"text": "High tide at noon.", "blocks": [rich("High tide at noon.")]},
+        {"text": "", "blocks": [rich("Mud ", "waits."), rich("Ask"), user]},
+        {"text": "", "attachments": [card]},
+        {
+            "text": "Build",
+            "blocks": [header, {"type": "actions", "elements": [button]}],
+        },
+    ]
+    for number, message in enumerate(messages):
+        message |= {"type": "message", "ts": f"157783680{number}.000100"}
+    files = {
+        "port/2020-01-01.json": json.dumps(messages),
+        "users.json": json.dumps(USERS),
+    }
+    assert texts_of(read(files), "port/2020-01-01.json") == [
+        "High tide at noon.",
+        "Mud \nwaits.\nAsk\n@Bob Ray",
+        "Owl 12\nThe lamp is out.\nPriority: Very high",
+        "Build\nDeployed",
+    ]

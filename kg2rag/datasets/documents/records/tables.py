@@ -15,6 +15,7 @@ from kg2rag.datasets.documents.messages.chats import (
     shown_text,
     with_shown_texts,
 )
+from kg2rag.datasets.documents.messages.slack import with_whole_texts
 from kg2rag.datasets.documents.office.workbooks import Workbook
 from kg2rag.datasets.documents.records.delimited import (
     ID_COLUMNS,
@@ -187,7 +188,7 @@ def _raw_table(data: bytes, name: str, ending: str) -> Table:
         return Table(_line_records(lines), remark, value_text(lines))
     if ending in VALUES:
         value = load_value(text, name)
-        records = json_records(value, name)
+        records = json_records(with_whole_texts(value), name)
         if records is None:
             raise DataError(f"{name}: no records with a text or a question.")
         return Table(records, remark, value_text(value))
