@@ -107,3 +107,14 @@ def test_what_stands_around_an_article_is_known_by_its_classes(read):
             "Nine crowns a day.\n\nPaid in advance.\n\nRead widely.\n\nRelated laws hold.",
         )
     }
+
+
+def test_links_and_labels_that_follow_each_other_are_words_of_their_own(read):
+    page = (
+        '<h1>Owl</h1><p><a href="/a">owl</a><a href="/b">barn</a></p><p><span class="tag red">urgent</span>'
+        '<span class="tag blue">daily</span></p><p><span class="c1">Bar</span><span class="c1">n</span></p>'
+        '<pre><a href="/c">owl</a><a href="/d">Box</a></pre>'
+    )
+    assert passages_of(read({"a.html": page})) == {
+        "a.html": ("Owl", "owl barn\n\nurgent daily\n\nBarn\n\nowlBox")
+    }

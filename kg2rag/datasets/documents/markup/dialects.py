@@ -61,6 +61,11 @@ _OBJECT = re.compile(
     r"^[ \t]*:::[ \t]+(?P<module>\w+)[ \t]*\n[ \t]+(?:options|handler):[^\n]*(?:\n[ \t]+[^\n]+)*",
     _FLAGS,
 )
+# Pandoc and Quarto: a picture that is a paragraph is shown with its description as the caption.
+_FIGURE = re.compile(
+    rf"{_CODE}|^[ \t]*!\[(?P<caption>[^\[\]\n]+)\]\([^()\n]*\)\{{[^{{}}\n]*#fig-[^{{}}\n]*\}}[ \t]*$",
+    _FLAGS,
+)
 # Liquid: an address that is computed, which may have blanks.
 _COMPUTED = re.compile(
     rf"{_CODE}|(?P<link>\]\([^()\s{{}}]*)\{{\{{[^{{}}\n]*\}}\}}(?P<path>[^()\s]*\))",
@@ -205,6 +210,11 @@ def _name_of_object(match: re.Match[str]) -> str:
     return f"\n\n{match['object'] or match['module']}\n\n"
 
 
+def _caption(match: re.Match[str]) -> str:
+    """The caption of a figure; a match of code unchanged."""
+    return match["caption"] or match[0]
+
+
 def _link_without_computed(match: re.Match[str]) -> str:
     """A link without the computed part of its address; a match of code unchanged."""
     if match["code"]:
@@ -254,6 +264,7 @@ _REWRITTEN: Sequence[
     (_DRAWING_BANNER.search, _DRAWING_BANNER, None),
     (re.compile("highlight").search, _LISTING, r"\n```\1\n\2\n```\n"),
     (_SITE_MARK.search, _SITE, None),
+    (re.compile("#fig-").search, _FIGURE, _caption),
     (re.compile("::: ").search, _OBJECT, _name_of_object),
     (re.compile(r"\]\([^()\s{}]*\{\{").search, _COMPUTED, _link_without_computed),
     (re.compile(" =").search, _PICTURE_SIZE, _picture_without_size),

@@ -41,6 +41,7 @@ from kg2rag.datasets.documents.web.page_tree import (
     text_of,
 )
 from kg2rag.text.decoding import decode_text
+from kg2rag.text.scripts import words
 
 _BLOCKS = (
     frozenset(
@@ -53,6 +54,11 @@ _BLOCKS = (
 _INVISIBLE = ("svg", "head")
 _SEPARATE = ("button", "label", "option")
 """Inline elements whose text is separated by blanks from neighbouring words."""
+_LABEL = re.compile(
+    r"(?:\S{1,60}-)?(?:tags?|badges?|chips?|pills?|labels?|selected-value)(?:-\S{1,60})?",
+    re.IGNORECASE,
+)
+"""Classes of labels, which a page shows apart from each other."""
 _SEPARATOR_OF_TITLE = r" [:|/»›·–—-] "
 _CELLS = frozenset(("td", "th"))
 _LAYOUT = frozenset(("table", "pre")) | HEADINGS.keys()
@@ -229,7 +235,7 @@ def tree_blocks(root: Any, title: str = "") -> tuple[list[Block], str]:
     empty(root.iter(*_INVISIBLE))
     for element in root.iter("br"):
         element.text = "\n"
-    for element in root.iter(*_SEPARATE):
+    for element in [*root.iter(*_SEPARATE), *filter(_is_label, root.iter("a", "span"))]:
         surround_with_blanks(element)
     body = next(root.iter("body"), root)
     navigation = navigation_of(body)
@@ -313,6 +319,22 @@ def _element_blocks(element: Any) -> Iterator[Block]:
         return
     if block.text.strip():
         yield block
+
+
+def _is_label(element: Any) -> bool:
+    """Whether an inline element is followed at once by another link or label, as in a list of tags.
+
+    Parts of a word in a listing are none.
+    """
+    following = element.getnext()
+    if element.tail or following is None or following.tag != element.tag:
+        return False
+    if next(element.iterancestors("pre", "code"), None) is not None:
+        return False
+    pair = (element, following)
+    if element.tag == "a":
+        return all(link.get("href") and words(text_of(link)) for link in pair)
+    return all(any(map(_LABEL.fullmatch, classes_of(part))) for part in pair)
 
 
 def _is_layout(row: Any) -> bool:
