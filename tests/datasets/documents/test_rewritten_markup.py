@@ -192,3 +192,19 @@ def test_listings_numbers_and_quotations_of_wikis_are_text(read):
     assert passage.text == (
         "name: Old kiln\n\ncontent: It is warm.\n\nMean 48310 TONS.\n\nThe sea took the old pier away\n\nEnd."
     )
+
+
+def test_notes_at_the_end_of_an_article_are_text_and_preambles_of_formulas_are_not(
+    read,
+):
+    formula = r"\documentclass[12pt]{minimal} \usepackage{amsmath} \begin{document}$$x^2$$\end{document}"
+    article = (
+        '<?xml version="1.0"?><article><front><article-meta><title-group><article-title>Owls</article-title>'
+        "</title-group></article-meta></front><body><sec><title>Barn</title><p>It is warm.</p><disp-formula>"
+        f"<tex-math>{formula}</tex-math></disp-formula></sec></body><back><fn-group><fn><label>1</label>"
+        "<p>Paid by Lund.</p></fn></fn-group></back></article>"
+    )
+    text = "\n".join(passage.text for passage in read({"a.nxml": article}).corpus)
+    assert "Paid by Lund." in text
+    assert "x2" in text
+    assert "usepackage" not in text

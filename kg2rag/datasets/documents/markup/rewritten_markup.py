@@ -71,6 +71,14 @@ def _frame(match: re.Match[str]) -> str:
 _CAPTION = re.compile(rf"\\caption{_OPTIONS}\s*{_GROUP}")
 
 
+def _section_of_notes(match: re.Match[str]) -> str:
+    """The notes at the end of an article as a section."""
+    return f"<sec>{_NOTE_OF_JATS.sub('', match[1])}</sec>"
+
+
+_NOTE_OF_JATS = re.compile(r"(?s)</?fn\b[^<>]*>|<label\b.*?</label>")
+
+
 def _with_caption(match: re.Match[str]) -> str:
     """An environment whose caption is a paragraph; pandoc shows captions of figures and tables only."""
     return _CAPTION.sub(lambda caption: f"\n\n{caption[1]}\n\n", match[0])
@@ -207,6 +215,18 @@ REWRITTEN: Mapping[str, Sequence[tuple[re.Pattern[str], Replacement]]] = {
                 r"\\(?:cmidrule|cline)[ \t]*(?:\([^()\n]*\)|\[[^\[\]\n]*\])*\{[^{}\n]*\}"
             ),
             " ",
+        ),
+    ),
+    # pandoc drops notes at the end of an article, puts acknowledgements below the section before them, and
+    # shows the preamble of a formula.
+    "jats": (
+        (re.compile(r"(?s)<fn-group\b[^<>]*>(.*?)</fn-group>"), _section_of_notes),
+        (re.compile(r"<(/?)ack\b"), r"<\1sec"),
+        (
+            re.compile(
+                r"(?s)\\documentclass\b(?:(?!</tex-math>).)*?\\begin\{document\}\s*\$*(.*?)\$*\s*\\end\{document\}"
+            ),
+            r"\1",
         ),
     ),
     # pandoc drops templates: words in a line, of templates in templates, too, and the fields of an infobox.
