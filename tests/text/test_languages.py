@@ -426,6 +426,11 @@ def test_a_word_that_no_text_has_is_found_in_another_form(text: str, query: str)
     ].passage_id == ("a")
 
 
+def test_an_identifier_is_divided_beside_its_digits_only():
+    kb = KnowledgeBase.build({**FILLER, "a": "The htr and the pm are on l2."})
+    assert BM25(kb).retrieve("htrpml2", 3).passage_ids == []
+
+
 def test_words_with_the_same_beginning_replace_only_a_query_that_no_text_has():
     kb = KnowledgeBase.build({**FILLER, "a": "Die Bibliothek öffnet um neun."})
     assert BM25(kb).retrieve("Bibliotheken bread", 3).passage_ids == ["y"]

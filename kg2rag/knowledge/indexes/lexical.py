@@ -21,7 +21,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise
 from math import ceil
 from pathlib import Path
 from typing import Annotated, Any
@@ -370,23 +370,20 @@ class LexicalIndex:
     def _parts_of_identifier(self, term: str) -> list[str]:
         """The terms of texts that make up a term with digits, as "gpt" and "4o" do "gpt4o".
 
-        The fewest terms count, at most `MAX_JOINED_WORDS` of two characters or more.
+        It is divided beside a digit. The fewest terms count, at most `MAX_JOINED_WORDS` of
+        `LEAST_PART` characters.
         """
-        divisions: list[list[str]] = [[]]
-        for _ in range(MAX_JOINED_WORDS):
-            longer: list[list[str]] = []
-            for parts in divisions:
-                start = sum(map(len, parts))
-                ends = range(start + LEAST_PART, len(term) + 1)
-                longer += [
-                    [*parts, term[start:end]]
-                    for end in ends
-                    if self._has(term[start:end])
-                ]
-            whole = [parts for parts in longer if sum(map(len, parts)) == len(term)]
-            if whole:
-                return whole[-1]
-            divisions = longer
+        places = [
+            place
+            for place in range(LEAST_PART, len(term))
+            if any(map(str.isdigit, term[place - 1 : place + 1]))
+        ]
+        for n_divisions in range(1, MAX_JOINED_WORDS):
+            for divisions in combinations(places, n_divisions):
+                spans = pairwise((0, *divisions, len(term)))
+                parts = [term[start:end] for start, end in spans]
+                if min(map(len, parts)) >= LEAST_PART and all(map(self._has, parts)):
+                    return parts
         return []
 
     def _compounds_of(self, term: str) -> list[str]:
