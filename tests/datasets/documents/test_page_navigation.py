@@ -118,3 +118,15 @@ def test_links_and_labels_that_follow_each_other_are_words_of_their_own(read):
     assert passages_of(read({"a.html": page})) == {
         "a.html": ("Owl", "owl barn\n\nurgent daily\n\nBarn\n\nowlBox")
     }
+
+
+def test_a_hidden_copy_of_a_text_is_left_out_and_other_hidden_texts_are_not(read):
+    text = "Ships that enter the harbour pay a fee."
+    tab = "Boats that stay at night pay a half."
+    page = (
+        f'<h1>Fees</h1><p>{text}</p><p style="display: none">{text}</p><div hidden>{tab}</div>'
+        f'<div hidden="">{tab}</div>'
+    )
+    documents = read({"a.html": page})
+    assert documents.corpus[0].text == f"{text}\n\n{tab}"
+    assert documents.report.loc[0, ["left_out", "lost"]].tolist() == [16, 0]

@@ -36,6 +36,7 @@ from kg2rag.datasets.documents.web.page_tree import (
     empty,
     holds,
     parse_tree,
+    remove_hidden_copies,
     separated_text,
     surround_with_blanks,
     text_of,
@@ -232,6 +233,7 @@ def tree_blocks(root: Any, title: str = "") -> tuple[list[Block], str]:
     title : the title of the page in its head.
     """
     left_out = [*_show_formulas(root), *_remove_switches(root)]
+    left_out += remove_hidden_copies(root)
     empty(root.iter(*_INVISIBLE))
     for element in root.iter("br"):
         element.text = "\n"

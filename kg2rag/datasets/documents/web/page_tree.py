@@ -13,6 +13,12 @@ from typing import Any
 _WORD_BREAK = re.compile(r"(?i)</?wbr\b[^<>]*>|&shy;|&#173;|&#xad;|\xad")
 _TEMPLATE = re.compile(r"(?i)<(/?)template\b")
 """A tag of templates, whose texts libxml2 puts into the head of a page."""
+_HIDDEN = "//*[@hidden] | //*[contains(translate(@style, ' ', ''), 'display:none')]"
+"""XPath of elements that a page does not show at first."""
+MIN_CHARACTERS = 20
+"""Least length of a hidden text that is compared with the page."""
+MOST_HIDDEN = 200
+"""Most hidden elements of a page that are compared."""
 _UNREAD = ("script", "style", "rt", "rp")
 
 
@@ -35,6 +41,28 @@ def empty(elements: Iterable[Any]) -> None:
     for element in list(elements):
         element.clear(keep_tail=True)
         element.tag = "span"
+
+
+def remove_hidden_copies(root: Any) -> list[str]:
+    """Remove hidden elements whose text the page has elsewhere, too; returns their texts.
+
+    Such copies are for other devices, or for programs that copy the page.
+    """
+    copies = dict[Any, str]()
+    page = ""
+    for element in root.xpath(_HIDDEN)[:MOST_HIDDEN]:
+        text = _joined_words(element)
+        page = page or _joined_words(root)
+        n_removed = list(copies.values()).count(text)
+        if len(text) >= MIN_CHARACTERS and page.count(text) - n_removed > 1:
+            copies[element] = text
+    empty(copies)
+    return list(copies.values())
+
+
+def _joined_words(element: Any) -> str:
+    """The words of an element with single blanks between them."""
+    return " ".join(separated_text(element).split())
 
 
 def text_of(element: Any) -> str:
