@@ -12,7 +12,11 @@ from pydantic import Field, StrictInt
 from kg2rag.datasets.answer_contexts import with_context, with_near_gold
 from kg2rag.datasets.gold import GoldIndex, GoldTarget
 from kg2rag.datasets.printed_values import flattened, parsed_literal
-from kg2rag.datasets.question_columns import grade_in, question_records
+from kg2rag.datasets.question_columns import (
+    RECORD_TEXTS,
+    grade_in,
+    question_records,
+)
 from kg2rag.datasets.reading import Record, Text, check
 from kg2rag.text.records import DataError, quote
 from kg2rag.types import GoldUnit, QADataset, Query, Question, corpus_of
@@ -303,7 +307,7 @@ def _name_of_gold(piece: object, index: GoldIndex) -> object:
     }
     id_columns = (*PASSAGE["id"], *PASSAGE["doc_id"], "wikipedia_id")
     ids = [filled[name] for name in id_columns if name in filled]
-    texts = [filled[name] for name in ("fact", *PASSAGE["text"]) if name in filled]
+    texts = [filled[name] for name in RECORD_TEXTS if name in filled]
     titles = [filled[name] for name in (*PASSAGE["title"], "url") if name in filled]
     candidates = [
         *filter(index.has_name, ids),

@@ -75,7 +75,7 @@ class GoldIndex:
 
         These are tried in order: an id; a path in another spelling; a page or heading of a document
         (`a.pdf#page=3`, `a.md#heading`); a title; the id of a record (`DOC-7` for `a.trec#DOC-7`); a
-        heading; a text that passages contain for at least half.
+        heading; the name of a file without its ending; a text that passages contain for at least half.
         """
         targets = {name: self._by_name(name) for name in names}
         texts = [
@@ -87,7 +87,11 @@ class GoldIndex:
 
     def _by_name(self, name: str) -> GoldTarget | None:
         """The target of a name; None for an unknown name and for a text."""
-        return self._by_identifier(name) or self._by_heading(name)
+        return (
+            self._by_identifier(name)
+            or self._by_heading(name)
+            or _only_document(self._documents_by_stem.get(name.casefold(), []))
+        )
 
     def _by_identifier(self, name: str) -> GoldTarget | None:
         """The target of an id, path, page or title, and of a heading behind one; None for another name.
@@ -227,6 +231,16 @@ class GoldIndex:
         for key, document in self._documents_by_path.items():
             for start in _starts(key):
                 documents[key[start:]].append(document)
+        return documents
+
+    @cached_property
+    def _documents_by_stem(self) -> Mapping[str, list[str]]:
+        """The name of a file without its ending, in small letters -> the documents that have it."""
+        documents = defaultdict[str, list[str]](list)
+        for key, document in self._documents_by_path.items():
+            name = key.rpartition("/")[2]
+            if _FILE.fullmatch(name):
+                documents[name.rpartition(".")[0].casefold()].append(document)
         return documents
 
     @cached_property

@@ -17,6 +17,7 @@ from kg2rag.datasets.gold import GoldIndex
 from kg2rag.datasets.gold_pages import with_pages
 from kg2rag.datasets.printed_values import flattened, parsed_literal
 from kg2rag.types.coerce_corpus import (
+    PASSAGE,
     QUESTION_AND_ANSWER,
     distinct_columns,
     fields_of_columns,
@@ -37,18 +38,29 @@ RESPONSES = ("answer", "response", "actual_output")
 """Names of a column with the answer of a system; a column `contexts` beside it holds what it retrieved."""
 QUESTION: Mapping[str, tuple[str, ...]] = {
     "id": ("id", "_id", "qid", "query_id", "question_id", "q_id", "query-id"),
-    "text": (*QUESTION_AND_ANSWER["question"], "user_input", "input", "prompt", "text"),
+    "text": (
+        *QUESTION_AND_ANSWER["question"],
+        "question_text",
+        "query_text",
+        "user_input",
+        "input",
+        "prompt",
+        "text",
+    ),
     "gold": (*GOLD, *IDS),
     "answers": (
         *("answers", "ground_truth", "ground_truths", "generation_gt", "answer"),
         "reference",
         *QUESTION_AND_ANSWER["answer"],
+        *("参考答案", "标准答案", "正确答案", "模範解答", "musterantwort"),
     ),
     **{name: (name,) for name in ("type", "hops", "triples")},
 }
 """Field of a question -> names of its column, the most preferred first."""
 EVIDENCE = ("provenance", "evidence", "evidences", "citations")
 """The fields of an answer that hold its gold."""
+RECORD_TEXTS = ("fact", *PASSAGE["text"], "evidence_text")
+"""The fields with the text of a piece of gold, the most preferred first."""
 NO_EVIDENCE = ("no_evidence", "operation")
 """What StrategyQA has in place of the paragraphs of a step without any."""
 ANSWER_TEXTS = ("answer", "text", "free_form_answer", "extractive_spans")
@@ -273,9 +285,14 @@ def _columns_of_contexts(rows: Sequence[Mapping[str, Any]]) -> Iterable[str]:
 
 
 def _texts_in(cell: object) -> list[str]:
-    """The texts in a cell, which is one text or a list of texts; [] for any other cell."""
-    pieces = flattened(parsed_literal(cell))
-    return pieces if all(isinstance(piece, str) for piece in pieces) else []
+    """The texts in a cell, which is one text or record, or a list of them; [] for any other cell."""
+    texts = list[str]()
+    for piece in flattened(parsed_literal(cell)):
+        text = record_text(piece) if isinstance(piece, Mapping) else piece
+        if not isinstance(text, str):
+            return []
+        texts.append(text)
+    return texts
 
 
 def _fields_of(columns: Sequence[str]) -> dict[str, str]:
@@ -329,6 +346,14 @@ def _differ_for_one_question(pairs: Sequence[tuple[Any, Any]]) -> bool:
     return len({(str(question), str(cell)) for question, cell in pairs}) > len(
         questions
     )
+
+
+def record_text(record: Mapping[str, Any]) -> str | None:
+    """The text in the record of a passage or of evidence; None without one."""
+    for name in RECORD_TEXTS:
+        if isinstance(record.get(name), str) and record[name].strip():
+            return str(record[name])
+    return None
 
 
 def grade_in(record: Mapping[str, Any]) -> int:

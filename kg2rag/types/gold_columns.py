@@ -8,7 +8,7 @@ GOLD = (
     *("gold", "gold_ids", "qrels", "relevant", "relevant_docs", "retrieval_gt"),
     *("reference_contexts", "passage_id", "doc_id", "gold_titles"),
     *("positive_passages", "positive_ctxs", "positives", "pos", "evidence_list"),
-    "retrieval_ground_truth",
+    *("retrieval_ground_truth", "positive"),
 )
 """The accepted names of the column of gold passages in a set of questions, the most preferred first."""
 TEST_COLUMNS = frozenset(

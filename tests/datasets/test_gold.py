@@ -397,3 +397,22 @@ def test_labels_of_azure_are_grades():
     row = {"query": "Fee?", "retrieval_ground_truth": truth}
     data = kg2rag.from_frames(CORPUS, [row])
     assert data.questions[0].gold == {"sub/fare.md#1": 4}
+
+
+def test_evidence_in_records_is_found_by_its_text():
+    evidence = [
+        {"evidence_text": FARES, "doc_name": "fare", "evidence_page_num": 5},
+    ]
+    rows = [{"question_text": "How much?", "evidence": evidence}]
+    data = kg2rag.from_frames(CORPUS, rows)
+    assert data.questions[0].gold == {"sub/fare.md#1": 1}
+
+
+def test_a_document_is_known_by_its_name_without_the_ending():
+    assert gold_of("Fare") == ("document", ["sub/fare.md"])
+
+
+def test_texts_of_positives_are_the_gold():
+    row = {"query": "How much?", "positive": [FARES], "negative": [CORPUS[1].text]}
+    data = kg2rag.from_frames(CORPUS, [row])
+    assert data.questions[0].gold == {"sub/fare.md#1": 1}

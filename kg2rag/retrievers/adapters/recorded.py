@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -13,13 +12,13 @@ import numpy as np
 
 from kg2rag.knowledge import KnowledgeBase
 from kg2rag.retrievers.adapters import trec
+from kg2rag.retrievers.adapters.hit_names import HitNames
 from kg2rag.retrievers.adapters.run_files import load_run, run_of_records
 from kg2rag.retrievers.adapters.run_frames import frame_hits, is_frame
 from kg2rag.retrievers.contract import Retriever
 from kg2rag.text.records import reading
 from kg2rag.types import Corpus, Notes, Passage, QADataset, Query, Ranking, called
 from kg2rag.types.coerce_corpus import python_value
-from kg2rag.types.document_names import first_passages
 
 Found = Iterable[str | tuple[str, float]] | Mapping[str, float]
 """Passage ids, best first, or (passage id, score)."""
@@ -84,7 +83,8 @@ class Recorded(Retriever):
             score, ordered by its `rank`, or by score if it has none or a query has one twice; a frame or Series of
             pandas with a list of passages a query; a list of such records; a `ranx.Run`; or a mapping from query id to
             passage id to score, or to passage ids, best first. Ids may be numbers. A hit that names a document is its
-            first passage, which unit="document" judges as the document; the remark counts them.
+            first passage, which unit="document" judges as the document; the remark counts them. A hit may also be
+            the whole text of a passage.
         name : by default that of the file.
         queries : ids; those without a line in the run have no hits, and the remark counts them. With
             a mapping from id to text, a run may name queries by their texts.
@@ -105,7 +105,7 @@ class Recorded(Retriever):
         if isinstance(rankings, list | Mapping):
             rankings = run_of_records(rankings, f"run {name!r}")
         if is_frame(rankings):
-            hits = frame_hits(rankings, name, _Names(corpus))
+            hits = frame_hits(rankings, name, HitNames(corpus))
             return cls.of(hits, corpus, name, queries)
         run = {
             str(python_value(query_id)): _hits(ranking, query_id)
@@ -130,7 +130,7 @@ class Recorded(Retriever):
                 f"{next(iter(run), 'nothing')!r} and the like, theirs {min(queries)!r}."
             )
         n_others = len(run.keys() - queries) if queries else 0
-        hits, n_documents = _with_first_passages(run, corpus)
+        hits, n_documents = HitNames(corpus).with_ids(run)
         return cls(corpus, hits, name, queries - set(run), n_others, n_documents)
 
     @property
@@ -269,42 +269,6 @@ def _by_ids(run: dict[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
     named = {id_: run[text] for id_, text in texts.items() if text in run}
     others = run.keys() - set(texts.values())
     return {**named, **{query: run[query] for query in others}} if named else run
-
-
-@dataclass(frozen=True)
-class _Names(Container[str]):
-    """The ids of passages, and the names of documents that stand for their first passages."""
-
-    corpus: Corpus
-
-    def __contains__(self, name: object) -> bool:
-        return name in self._ids or name in self._documents
-
-    @cached_property
-    def _ids(self) -> Set[str]:
-        return set(self.corpus.ids)
-
-    @cached_property
-    def _documents(self) -> Mapping[str, str]:
-        return first_passages(self.corpus)
-
-
-def _with_first_passages(
-    run: Mapping[str, Sequence[tuple[str, float]]], corpus: Corpus
-) -> tuple[Mapping[str, Sequence[tuple[str, float]]], int]:
-    """The run with the first passage of a document in place of its name, and the number of such hits."""
-    ids = set(corpus.ids)
-    names = {id_ for hits in run.values() for id_, _ in hits if id_ not in ids}
-    if not names:
-        return run, 0
-    first_of = first_passages(corpus)
-    passage_of = {name: first_of[name] for name in names & first_of.keys()}
-    replaced = {
-        query: [(passage_of.get(id_, id_), score) for id_, score in hits]
-        for query, hits in run.items()
-    }
-    n_documents = sum(id_ in passage_of for hits in run.values() for id_, _ in hits)
-    return replaced, n_documents
 
 
 def _is_ranx_run(run: object) -> bool:

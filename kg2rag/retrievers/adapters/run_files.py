@@ -25,7 +25,7 @@ from kg2rag.text.records import (
 )
 
 QUERY_COLUMNS = ("query_id", "qid", "q_id", "query-id", "question_id")
-QUERY_TEXTS = ("query", "question")
+QUERY_TEXTS = ("query", "question", "user_input")
 """The columns with the text of a query, which names it if there is no id."""
 PASSAGE_COLUMNS = (
     # docno precedes docid, which PyTerrier uses for the position in its index.

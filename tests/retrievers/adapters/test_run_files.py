@@ -318,3 +318,22 @@ def test_a_hit_may_be_the_address_of_its_document() -> None:
     corpus = from_frames(pages, [{"question": "ada"}]).corpus
     run = Recorded.of({"q1": ["https://example.org/engine.html"]}, corpus)
     assert run.run == {"q1": [("1", 1.0)]}
+
+
+def test_hits_may_be_the_texts_of_passages(tmp_path: Path) -> None:
+    corpus = [
+        {"id": "a", "title": "Ada", "text": "She wrote notes."},
+        {"id": "b", "title": "Engines", "text": "They have wheels."},
+    ]
+    data = from_frames(corpus, [{"question": "Which wheels?", "gold": "b"}])
+    hits = ["Ada\nShe wrote notes.", "They have wheels."]
+    solution = {
+        "question": "Which wheels?",
+        "docs": hits,
+        "doc_scores": [0.9, 0.4],
+        "gold_docs": hits[1:],
+    }
+    path = tmp_path / "solutions.json"
+    path.write_text(json.dumps([solution]))
+    table = compare({"run": path}, data, metrics=["mrr@10"]).per_query
+    assert table["mrr@10"].tolist() == [0.5]
