@@ -53,6 +53,8 @@ _GENERIC_NAME = re.compile(r"(?i)(readme|index|main|home|default)")
 # The headings with which every manual page begins.
 _MANUAL_HEADING = re.compile(r"(?i)(name|synopsis)( [—|-] .*)?$")
 
+_BINARY_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
+"""First bytes of a compound file of Microsoft, which also holds encrypted files of Office."""
 _VERSION = re.compile(r"(?i)[\W_]*v?\d[\d\W_]*")
 # The number of a section as reports have it: lists of steps have a dot or bracket behind it.
 _FIRST_SECTION = re.compile(r"1 +[^\W\d]")
@@ -168,13 +170,18 @@ def file_bytes(
     return FileBytes(relative_path, reason=reason)
 
 
-def failure(error: Exception) -> str:
-    """Why a file cannot be read, from the error of its reader, which may be of any kind.
+def failure(error: Exception, data: bytes = b"") -> str:
+    """Why a file cannot be read, from its first bytes or the error of its reader, which may be of any kind.
 
     ImportError is raised again: a library is missing, and no file is at fault.
     """
     if isinstance(error, ImportError):
         raise error
+    if data.startswith(_BINARY_OFFICE):
+        return (
+            "a file of Office with a password, or of its old formats .doc, .ppt or .msg: save it "
+            "without a password as .docx, .pptx or .eml."
+        )
     if isinstance(error, DataError):
         return str(error)
     return f"{type(error).__name__}: {quote(str(error))}. {READ_AS_ADVICE}"
@@ -193,7 +200,7 @@ def read_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEntry:
         else:
             entry = _document_entry(file, folder, splitter)
     except Exception as error:  # noqa: BLE001
-        reason = failure(error).removeprefix(f"{file.relative_path}: ")
+        reason = failure(error, file.data).removeprefix(f"{file.relative_path}: ")
         return FileEntry(reason=reason, failed=True)
     entry.divided = splitter.divided - divided_before
     return entry

@@ -113,7 +113,7 @@ def _parts(file: FileBytes, depth: int) -> Iterator[FileBytes]:
     try:
         archive = open_archive(file.data, file.packing)
     except Exception as error:  # noqa: BLE001 (libraries raise many kinds for a damaged file)
-        yield FileBytes(file.relative_path, reason=failure(error))
+        yield FileBytes(file.relative_path, reason=failure(error, file.data))
         return
     names = [name for name in archive.names if _is_document(name)]
     if not names:

@@ -687,3 +687,10 @@ def test_a_slide_without_a_title_has_its_first_short_text_as_one(read):
         for passage in read({"a.pptx": data}).corpus
     ]
     assert headings == [(None, 1), (["Pier"], 2), (["Fares"], 3)]
+
+
+@pytest.mark.parametrize("name", ["a.docx", "a.doc", "a.msg", "a.xlsx"])
+def test_a_file_with_a_password_or_of_an_old_format_says_what_to_do(read, name):
+    data = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
+    documents = read({name: data, "b.txt": "Ships pay."})
+    assert "password" in documents.report.set_index("document").loc[name, "reason"]
