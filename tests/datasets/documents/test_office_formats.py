@@ -694,3 +694,47 @@ def test_a_file_with_a_password_or_of_an_old_format_says_what_to_do(read, name):
     data = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(600)
     documents = read({name: data, "b.txt": "Ships pay."})
     assert "password" in documents.report.set_index("document").loc[name, "reason"]
+
+
+def test_fields_of_a_form_of_word_have_their_values(read):
+    def field(data):
+        begin = (
+            f'<w:fldChar w:fldCharType="begin"><w:ffData>{data}</w:ffData></w:fldChar>'
+        )
+        return f'<w:r>{begin}</w:r><w:r><w:fldChar w:fldCharType="end"/></w:r>'
+
+    entries = "".join(f'<w:listEntry w:val="{name}"/>' for name in ("Car", "Van"))
+    body = (
+        "<w:p><w:r><w:t>Insured? Yes </w:t></w:r>"
+        + field('<w:checkBox><w:default w:val="0"/><w:checked/></w:checkBox>')
+        + "<w:r><w:t> No </w:t></w:r>"
+        + field('<w:checkBox><w:default w:val="0"/></w:checkBox>')
+        + "<w:r><w:t> Kind: </w:t></w:r>"
+        + field(f'<w:ddList><w:result w:val="1"/>{entries}</w:ddList>')
+        + "</w:p>"
+    )
+    documents = read({"a.docx": docx_of(body)})
+    assert text_of(documents) == "Insured? Yes ☒ No ☐ Kind: Van"
+
+
+def test_the_title_of_the_first_slide_of_opendocument_is_that_of_the_document(read):
+    names = "urn:oasis:names:tc:opendocument:xmlns"
+    spaces = " ".join(
+        f'xmlns:{prefix}="{names}:{name}:1.0"'
+        for prefix, name in [
+            ("o", "office"),
+            ("t", "text"),
+            ("d", "drawing"),
+            ("p", "presentation"),
+        ]
+    )
+    slides = "".join(
+        f'<d:page><d:frame p:class="title"><d:text-box><t:p>{title}</t:p></d:text-box></d:frame>'
+        f"<d:frame><d:text-box><t:p>{text}</t:p></d:text-box></d:frame></d:page>"
+        for title, text in [("Fees", "Ships pay."), ("Boats", "Boats pay a half.")]
+    )
+    body = f"<o:body><o:presentation>{slides}</o:presentation></o:body>"
+    content = f"<o:document-content {spaces}>{body}</o:document-content>"
+    corpus = read({"deck.odp": zip_of({"content.xml": content})}).corpus
+    assert {passage.title for passage in corpus} == {"Fees"}
+    assert [passage.text for passage in corpus][-1] == "Boats\nBoats pay a half."

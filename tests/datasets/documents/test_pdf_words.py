@@ -177,3 +177,28 @@ def test_a_title_in_two_lines_is_the_bookmark_that_joins_them(read):
     [passage] = read({"a.pdf": pdf.replace("trailer", outline + "trailer")}).corpus
     assert passage.title == "Ground water in the valley"
     assert passage.metadata["headings"] == ["Wells"]
+
+
+def test_a_title_of_large_letters_that_is_drawn_last_stands_first_and_the_foot_last():
+    foot = Line(0, 12, 50, 20, 200, 30)
+    points = [Line(row, 30, 50, 300 - 20 * row, 300, 312 - 20 * row) for row in (1, 2)]
+    title = Line(3, 9, 50, 400, 200, 430)
+    assert line_order([foot, *points, title]) == [3, 1, 2, 0]
+
+
+@pytest.mark.parametrize("turn", ["0.7 0.7 -0.7 0.7", "0 1 -1 0"])
+def test_letters_across_a_page_are_no_title(read, turn):
+    mark = f") Tj ET BT /F1 40 Tf {turn} 200 300 Tm (SECRET) Tj ET BT /F1 12 Tf 72 720 Td ("
+    text = "The pump of the house runs on oil."
+    [passage] = read({"weir.pdf": pdf_of([mark + text, "Ida owns it."])}).corpus
+    assert passage.title == "weir"
+    assert text in passage.text
+
+
+def test_a_page_of_sideways_text_has_the_usual_size_of_letters(read):
+    sideways = ") Tj ET BT /F1 10 Tf 0 1 -1 0 300 100 Tm ("
+    table = "Oil for the engine of the car, six quarts, and coolant, eighteen quarts"
+    text = "The manual lists all fluids of the car."
+    pdf = pdf_of([text], [sideways + table], [sideways + table.upper()])
+    [passage] = read({"manual.pdf": pdf}).corpus
+    assert (passage.title, passage.text.startswith(text)) == ("manual", True)

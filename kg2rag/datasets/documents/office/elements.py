@@ -226,6 +226,28 @@ class Walker:
             )
 
 
+def _box_sign(field: Any) -> str:
+    """The sign of a box of a form, ticked or not."""
+    marks = [*field.iterfind("{*}checked"), *field.iterfind("{*}default")]
+    is_ticked = bool(marks) and attribute(marks[0], "val") not in ("0", "false", "off")
+    return "☒" if is_ticked else "☐"
+
+
+def _chosen_entry(field: Any) -> str:
+    """The entry of a list of a form that is chosen."""
+    entries = [attribute(entry, "val") for entry in field.iterfind("{*}listEntry")]
+    results = [attribute(result, "val") for result in field.iterfind("{*}result")]
+    number = next((int(result) for result in results if result.isdigit()), 0)
+    return entries[number] if number < len(entries) else ""
+
+
+_FORM_FIELDS: Mapping[str, Callable[[Any], str]] = {
+    "checkBox": _box_sign,
+    "ddList": _chosen_entry,
+}
+"""Kind of a field of a form -> the function that returns its value."""
+
+
 def _text_of(blocks: list[Block]) -> str:
     """The texts of blocks, joined by blanks."""
     return " ".join(block.text for block in blocks)
@@ -264,6 +286,8 @@ class _Paragraph:
             self.pieces.append(_SIGNS[kind])
         elif kind in _HOLDERS:
             self.holders.append(child)
+        elif kind in _FORM_FIELDS:
+            self.pieces.append(_FORM_FIELDS[kind](child))
         elif kind in NOTES:
             self.references.append((kind, attribute(child, "id")))
         elif is_shown(child):

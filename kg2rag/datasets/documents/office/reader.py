@@ -387,5 +387,8 @@ def _opendocument_level(paragraph: Any, level_of: Mapping[str, int]) -> int:
     if level_of_style:
         return level_of_style
     frames = paragraph.iterancestors("{*}frame")
-    is_title = any(attribute(frame, "class") == "title" for frame in frames)
-    return HIGHEST_HEADING + 1 if is_title else 0
+    if not any(attribute(frame, "class") == "title" for frame in frames):
+        return 0
+    slide = next(paragraph.iterancestors("{*}page"), None)
+    is_first = slide is not None and slide.getprevious() is None
+    return 1 if is_first else HIGHEST_HEADING

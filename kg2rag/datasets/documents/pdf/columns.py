@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
+from statistics import median
 from typing import NamedTuple
 
 MIN_LINES = 3
@@ -17,6 +18,10 @@ MIN_LETTERS = 40
 """Least number of characters of a text whose place is compared."""
 LINE_GAP = 1.0
 """Largest distance of two lines of a text, as part of the height of the first."""
+
+
+TITLE_HEIGHT = 1.3
+"""Least height of the letters of a title, as part of the usual one."""
 
 
 class Line(NamedTuple):
@@ -60,9 +65,35 @@ def line_order(lines: Sequence[Line]) -> list[int]:
             texts[-1].lines.append(line)
         else:
             texts.append(_Text([line]))
+    texts = _with_titles_first(texts)
     if any(_is_misplaced(*pair) for pair in combinations(_long(texts), 2)):
         texts = list(_divided(texts))
     return [line.number for text in texts for line in text.lines]
+
+
+def _with_titles_first(texts: Sequence[_Text]) -> list[_Text]:
+    """The texts; a line of large letters that was drawn late stands before the texts below it.
+
+    With such a line, a text below all others stands last, as the foot of a slide does.
+    """
+    heights = [line.top - line.bottom for text in texts for line in text.lines]
+    usual = median(heights) if heights else 0.0
+    titles = list[_Text]()
+    others = list[_Text]()
+    for text in texts:
+        first = text.lines[0]
+        is_large = first.top - first.bottom >= TITLE_HEIGHT * usual
+        is_above = all(text.bottom >= other.top for other in [*titles, *others])
+        if is_large and is_above and others:
+            titles.insert(0, text)
+        else:
+            others.append(text)
+    if not titles:
+        return others
+    lowest = min(others, key=lambda text: text.top)
+    is_foot = all(lowest.top <= text.bottom for text in others if text is not lowest)
+    feet = [lowest] if is_foot else []
+    return [*titles, *(text for text in others if text not in feet), *feet]
 
 
 def _continues(line: Line, following: Line) -> bool:

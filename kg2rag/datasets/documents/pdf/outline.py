@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Container, Mapping, Sequence
 from ctypes import create_string_buffer
+from math import atan2, degrees, hypot
 from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.contents_headings import contents_headings, line_key
@@ -89,21 +90,32 @@ def _outline_by_fonts(
 
 
 class _StyledLine(NamedTuple):
-    """A line of a page, counted from 0, with the size in points and the weight of its first letter."""
+    """A line of a page, counted from 0, with the style of its first letter.
+
+    Attributes
+    ----------
+    size : in points.
+    angle : from the left to the right of the page, in tens of degrees.
+    """
 
     page: int
     text: str
     size: float
     is_bold: bool
+    angle: int
 
 
 def _styled_lines(pages: Sequence[PageText]) -> tuple[list[_StyledLine], float]:
-    """The lines that contain a word, and the usual size, that of most letters, in points."""
+    """The lines that contain a word, and the usual size, that of most letters, in points.
+
+    Lines at another angle than most of the document are left out, such as marks across a page.
+    """
     from pypdfium2 import raw
 
     font = create_string_buffer(128)
     matrix = raw.FS_MATRIX()
     letters = Counter[float]()
+    angles = Counter[int]()
     lines = list[_StyledLine]()
     for number, page in enumerate(pages):
         start = 0
@@ -114,13 +126,18 @@ def _styled_lines(pages: Sequence[PageText]) -> tuple[list[_StyledLine], float]:
             start += len(line) + 2
             raw.FPDFText_GetMatrix(text_page, letter, matrix)
             raw.FPDFText_GetFontInfo(text_page, letter, font, len(font), None)
-            size = round(raw.FPDFText_GetFontSize(text_page, letter) * abs(matrix.d), 1)
+            height = hypot(matrix.c, matrix.d)
+            size = round(raw.FPDFText_GetFontSize(text_page, letter) * height, 1)
+            angle = round(degrees(atan2(matrix.b, matrix.a)) / 10)
             letters[size] += len(line)
+            angles[angle] += len(line)
             if _WORD.search(line):
                 is_bold = bool(_BOLD.search(font.value.decode("latin-1")))
-                lines.append(_StyledLine(number, line.strip(), size, is_bold))
+                styled = _StyledLine(number, line.strip(), size, is_bold, angle)
+                lines.append(styled)
     usual = max(letters, key=lambda size: letters[size], default=0.0)
-    return lines, usual
+    usual_angle = max(angles, key=lambda angle: angles[angle], default=0)
+    return [line for line in lines if line.angle == usual_angle], usual
 
 
 def _looks_like_heading(line: _StyledLine, usual: float) -> bool:
