@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kg2rag.datasets.gold import GoldIndex
-from kg2rag.datasets.printed_values import flattened
+from kg2rag.text.printed_values import flattened
 
 SURROUNDING = 150
 """Characters before and after an answer, in a context of SQuAD of several passages."""

@@ -10,19 +10,23 @@ from typing import Annotated, Any
 from pydantic import Field, StrictInt
 
 from kg2rag.datasets.answer_contexts import with_context, with_near_gold
+from kg2rag.datasets.documents.records.json_texts import flat_questions
 from kg2rag.datasets.gold import GoldIndex, GoldTarget
-from kg2rag.datasets.printed_values import flattened, parsed_literal
 from kg2rag.datasets.question_columns import (
     RECORD_TEXTS,
     grade_in,
     question_records,
 )
 from kg2rag.datasets.reading import Record, Text, check
+from kg2rag.text.printed_values import flattened, parsed_literal
 from kg2rag.text.records import DataError, quote
 from kg2rag.types import GoldUnit, QADataset, Query, Question, corpus_of
 from kg2rag.types.coerce_corpus import PASSAGE, identifier, python_value
 
-ANSWER_FIELDS = ("text", "value", "answer", "aliases")
+ANSWER_FIELDS = (
+    *("text", "value", "answer", "aliases"),
+    *("answer_spans", "answer_value"),  # of IIRC
+)
 """The fields of an answer that is an object, without regard to case."""
 ALL_OF_THEM = (
     "taken as all of these; a column doc_id in the corpus would name documents"
@@ -166,7 +170,7 @@ def _question_rows(questions: Any, index: GoldIndex, notes: Counter[str]) -> Any
         and _are_gold(list(questions.values()), index)
     ):
         return [{"text": text, "gold": gold} for text, gold in questions.items()]
-    return questions
+    return flat_questions(questions) or questions
 
 
 def _texts_of_ids(
@@ -283,6 +287,8 @@ def _answer_texts(answers: object) -> list[Any]:
     if isinstance(answers, Mapping):
         fields = {str(name).casefold(): value for name, value in answers.items()}
         values = [fields[name] for name in ANSWER_FIELDS if name in fields]
+        if fields.get("type") == "none":
+            return []
         return _answer_texts(values) or [answers]
     if isinstance(answers, list):
         return list(chain.from_iterable(map(_answer_texts, answers)))

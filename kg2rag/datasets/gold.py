@@ -29,6 +29,8 @@ COMMON_PASSAGES = 4
 SIMILAR = 60
 """Least similarity, up to 100, of a name that an error suggests."""
 _SEPARATORS = (";", "|", "\n", ",")
+_BULLET = re.compile(r"^\s*(?:[-*•·–]|\d{1,2}[.)])\s+")
+"""The mark of an item of a list."""
 _LABEL = re.compile(r"(?:\A|\n)\s*([^\W\d]+) \d+: ")
 _PAGE = re.compile(r"page=(\d+)")
 _NUMBER_OF_HEADING = re.compile(r"^(?:\d+(?:\.\d+)*[.)]?|[IVXLC]+\.|[A-Z]\.)\s+(?=\w)")
@@ -140,9 +142,11 @@ class GoldIndex:
         if texts:
             return texts
         for separator in _SEPARATORS:
-            names = [name.strip() for name in cell.split(separator) if name.strip()]
+            parts = [_BULLET.sub("", part).strip() for part in cell.split(separator)]
+            names = list(filter(None, parts))
             if (
-                len(names) > 1
+                names
+                and names != [cell]
                 and all(map(self._by_name, names))
                 and not self._by_name(cell)
             ):

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kg2rag.datasets.gold import GoldIndex
-from kg2rag.datasets.printed_values import flattened, parsed_literal
+from kg2rag.text.printed_values import flattened, parsed_literal
 
 _PAGES = re.compile(
     r"(?:\b|_)(?:pages?|seiten?|página|pagina|strona|sayfa|страница)(?:\b|_)|页|頁|ページ|페이지",

@@ -15,7 +15,8 @@ from typing import Any
 
 from kg2rag.datasets.gold import GoldIndex
 from kg2rag.datasets.gold_pages import with_pages
-from kg2rag.datasets.printed_values import flattened, parsed_literal
+from kg2rag.datasets.unfolded_rows import unfolded
+from kg2rag.text.printed_values import flattened, parsed_literal
 from kg2rag.types.coerce_corpus import (
     PASSAGE,
     QUESTION_AND_ANSWER,
@@ -57,14 +58,10 @@ QUESTION: Mapping[str, tuple[str, ...]] = {
     **{name: (name,) for name in ("type", "hops", "triples")},
 }
 """Field of a question -> names of its column, the most preferred first."""
-EVIDENCE = ("provenance", "evidence", "evidences", "citations")
-"""The fields of an answer that hold its gold."""
 RECORD_TEXTS = ("fact", *PASSAGE["text"], "evidence_text")
 """The fields with the text of a piece of gold, the most preferred first."""
 NO_EVIDENCE = ("no_evidence", "operation")
 """What StrategyQA has in place of the paragraphs of a step without any."""
-ANSWER_TEXTS = ("answer", "text", "free_form_answer", "extractive_spans")
-"""The fields of an answer that hold its texts."""
 GRADES: Mapping[str, int] = {
     **dict.fromkeys(
         ("yes", "y", "true", "relevant", "x", "ja", "j", "oui", "si", "sí", "sim"), 1
@@ -91,6 +88,7 @@ _FIELD_OF_OBJECT = re.compile(
     r"(?:fields|inputs?|metadata|(?:expected_|reference_)?outputs?)[._/](\w+)|(\w+)\.responses"
 )
 """A column such as `input_question` and `metadata_source` (Phoenix), or `answer.responses` (Argilla)."""
+_OF_ANSWERS = re.compile(r"answer|evidence|support", re.IGNORECASE)
 _NUMBER = re.compile(r"\W*\d+\W*$")
 """The number of a column, and the signs around it."""
 
@@ -102,10 +100,7 @@ def question_records(
 
     `notes` counts the rows whose gold was recognised by its values, and the rows that were joined.
     """
-    rows = [
-        _with_unfolded_answers(row)
-        for row in records(source, where, {"id": QUESTION["id"]})
-    ]
+    rows = [unfolded(row) for row in records(source, where, {"id": QUESTION["id"]})]
     rows = _renamed(rows, _names_within_objects(distinct_columns(rows)))
     rows = _without_unknown_ids(rows, index, notes)
     field_of = _fields_of(distinct_columns(rows))
@@ -175,62 +170,6 @@ def _graded_pairs(
     return [_with_grade(row, grades) for row in rows]
 
 
-def _with_unfolded_answers(row: dict[str, Any]) -> dict[str, Any]:
-    """The row with answers and gold in place of a column of answers that have their evidence.
-
-    KILT has such answers in `output`, QASPER in `answers`. Any other row is returned unchanged, and
-    gold and answers of other columns are kept.
-    """
-    for column, cell in row.items():
-        answers = list(map(_inner_answer, flattened(cell)))
-        if _is_gold(column) or not any(map(_has_evidence, answers)):
-            continue
-        unfolded = dict[str, Any]()
-        for field, values_of in (("answers", _texts_of), ("gold", _evidence_of)):
-            values = list(chain.from_iterable(map(values_of, answers)))
-            if values:
-                unfolded[field] = values
-        rest = {name: value for name, value in row.items() if name != column}
-        return {**unfolded, **rest}
-    return row
-
-
-def _is_gold(column: str) -> bool:
-    """Whether a column has gold by its name."""
-    return column in GOLD or is_gold_column(column)
-
-
-def _inner_answer(answer: Any) -> Any:
-    """The object within an answer that holds the texts and the evidence, as in QASPER."""
-    inner = answer.get("answer") if isinstance(answer, Mapping) else None
-    return inner if isinstance(inner, Mapping) else answer
-
-
-def _has_evidence(answer: Any) -> bool:
-    """Whether an answer is an object with a field of `EVIDENCE`, perhaps an empty one."""
-    return isinstance(answer, Mapping) and not answer.keys().isdisjoint(EVIDENCE)
-
-
-def _evidence_of(answer: Any) -> list[Any]:
-    """The pieces of evidence of an answer; [] for an answer that is no object."""
-    if not isinstance(answer, Mapping):
-        return []
-    return [
-        piece
-        for name in EVIDENCE
-        for piece in flattened(answer.get(name, []))
-        if piece not in (None, "")
-    ]
-
-
-def _texts_of(answer: Any) -> list[Any]:
-    """The texts of an answer that may be an object."""
-    if not isinstance(answer, Mapping):
-        return [answer]
-    texts = [text for name in ANSWER_TEXTS for text in flattened(answer.get(name, []))]
-    return [text for text in texts if text not in (None, "")]
-
-
 def _renamed(
     rows: Sequence[Mapping[str, Any]], field_of: Mapping[str, str]
 ) -> list[dict[str, Any]]:
@@ -266,8 +205,9 @@ def _column_of_texts(
 ) -> list[str]:
     """The first column of `CONTEXTS` with texts only, at least half of them in passages; or none."""
     for column in _columns_of_contexts(rows):
-        cells = [_texts_in(row[column]) for row in rows if column in row]
-        if column not in taken and all(cells):
+        filled = [row[column] for row in rows if row.get(column) not in (None, [])]
+        cells = list(map(_texts_in, filled))
+        if column not in taken and cells and all(cells):
             texts = list(chain.from_iterable(cells))
             n_found = sum(map(bool, index.find_all(texts).values()))
             if 2 * n_found >= len(set(texts)) and all(map(index.is_text, texts)):
@@ -393,7 +333,8 @@ def _columns_of_names(
 ) -> list[str]:
     """The further columns whose cells all name passages or documents; numbers are no names.
 
-    They are those of one name, apart from a number (source_1, source_2), that have the most names.
+    They are those of one name, apart from a number (source_1, source_2), that have the most names;
+    columns of answers are preferred, such as `answer_session_ids` to `haystack_session_ids`.
     """
     counts: Counter[str] = Counter()
     families: defaultdict[str, list[str]] = defaultdict(list)
@@ -403,7 +344,10 @@ def _columns_of_names(
             family = _NUMBER.sub("", column)
             families[family].append(column)
             counts[family] += sum(map(len, names))
-    return families[counts.most_common(1)[0][0]] if counts else []
+    if not counts:
+        return []
+    of_answers = [family for family in families if _OF_ANSWERS.search(family)]
+    return families[max(of_answers or families, key=counts.__getitem__)]
 
 
 def _names_in(cell: Any, index: GoldIndex) -> list[str]:

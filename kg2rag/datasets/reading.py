@@ -27,8 +27,8 @@ from pydantic import (
 )
 
 from kg2rag.datasets.hub_viewer import viewer_rows
-from kg2rag.datasets.printed_values import parsed_column
 from kg2rag.text.decoding import decode
+from kg2rag.text.printed_values import parsed_column
 from kg2rag.text.records import (
     DataError,
     delimiter_of,

@@ -416,3 +416,47 @@ def test_texts_of_positives_are_the_gold():
     row = {"query": "How much?", "positive": [FARES], "negative": [CORPUS[1].text]}
     data = kg2rag.from_frames(CORPUS, [row])
     assert data.questions[0].gold == {"sub/fare.md#1": 1}
+
+
+def test_selected_passages_of_ms_marco_are_the_gold():
+    passages = {
+        "is_selected": [0, 1],
+        "passage_text": [CORPUS[1].text, FARES],
+        "url": ["a", "b"],
+    }
+    rows = [{"query": "How much?", "passages": passages, "answers": ["nine"]}]
+    data = kg2rag.from_frames(CORPUS, rows)
+    assert data.questions[0].gold == {"sub/fare.md#1": 1}
+
+
+def test_ids_of_answers_are_preferred_to_those_of_a_haystack():
+    corpus = [{"id": f"s_{n}", "text": "One text."} for n in range(4)]
+    row = {"haystack_session_ids": ["s_0", "s_1", "s_2"], "answer_session_ids": ["s_2"]}
+    data = kg2rag.from_frames(corpus, [{"question": "When?", **row}])
+    assert set(data.questions[0].gold) == {"s_2"}
+
+
+@pytest.mark.parametrize("cell", ["- fare.md\n- a.pdf", "1. fare.md\n2. a.pdf"])
+def test_a_cell_may_be_a_list_with_marks(cell):
+    assert gold_of(cell) == ("document", ["sub/fare.md", "a.pdf"])
+
+
+def test_questions_of_iirc_have_records_as_context_and_typed_answers():
+    context = [{"text": FARES, "passage": "main", "indices": [0, 9]}]
+    spans = [{"text": "nine crowns", "passage": "main"}]
+    rows = [
+        {"question": "Fee?", "context": context, "answer": {"answer_spans": spans}},
+        {"question": "Who?", "context": [], "answer": {"type": "none"}},
+    ]
+    data = kg2rag.from_frames(CORPUS, rows)
+    assert data.questions[0].answers == ("nine crowns",)
+    assert data.questions[0].gold == {"sub/fare.md#1": 1}
+    assert [query.text for query in data.unjudged] == ["Who?"]
+
+
+def test_examples_of_langsmith_may_be_a_list_of_objects():
+    outputs = {"answer": "nine", "reference_context": [FARES]}
+    rows = [{"id": "e1", "inputs": {"question": "Fee?"}, "outputs": outputs}]
+    data = kg2rag.from_frames(CORPUS, rows)
+    assert data.questions[0].answers == ("nine",)
+    assert data.questions[0].gold == {"sub/fare.md#1": 1}

@@ -16,6 +16,7 @@ from kg2rag.retrievers.adapters.run_files import (
     QUERY_TEXTS,
     SCORE_COLUMNS,
 )
+from kg2rag.text.printed_values import parsed_literal
 from kg2rag.types.coerce_corpus import fields_of_columns, python_value
 from kg2rag.types.gold_columns import GOLD, is_gold_column
 
@@ -58,7 +59,7 @@ def _pandas_frame(rankings: Any) -> pd.DataFrame:
         rankings = rankings.to_frame(_series_name(rankings))
     if not isinstance(rankings, pd.DataFrame):
         rankings = nw.from_native(rankings).lazy().collect(backend="pandas").to_native()
-    frame: pd.DataFrame = rankings
+    frame: pd.DataFrame = _with_parsed_lists(rankings)
     levels = [str(level).casefold() for level in frame.index.names]
     has_queries = not {str(column).casefold() for column in frame}.isdisjoint(
         QUERY_COLUMNS
@@ -66,6 +67,20 @@ def _pandas_frame(rankings: Any) -> pd.DataFrame:
     if has_queries or set(levels).isdisjoint(QUERY_COLUMNS):
         return frame
     return frame.reset_index()
+
+
+def _with_parsed_lists(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with the lists in columns of printed lists, as CSV files have them."""
+    printed = {
+        column: frame[column].map(parsed_literal)
+        for column in frame.columns
+        if len(frame) and all(map(_is_printed_list, frame[column]))
+    }
+    return frame.assign(**printed) if printed else frame
+
+
+def _is_printed_list(cell: object) -> bool:
+    return isinstance(cell, str) and cell.startswith("[") and cell.endswith("]")
 
 
 def _series_name(rankings: pd.Series) -> str:

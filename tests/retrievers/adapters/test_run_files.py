@@ -337,3 +337,11 @@ def test_hits_may_be_the_texts_of_passages(tmp_path: Path) -> None:
     path.write_text(json.dumps([solution]))
     table = compare({"run": path}, data, metrics=["mrr@10"]).per_query
     assert table["mrr@10"].tolist() == [0.5]
+
+
+def test_lists_printed_in_a_table_are_hits(data: QADataset, tmp_path: Path) -> None:
+    texts = [["An engine.", "Ada wrote notes."], ["Ada wrote notes."]]
+    frame = pd.DataFrame({"user_input": ["What?", "Who?"], "retrieved_contexts": texts})
+    frame.to_csv(tmp_path / "result.csv", index=False)
+    result = compare({"run": tmp_path / "result.csv"}, data, metrics=["recall@1"])
+    assert result.per_query["recall@1"].tolist() == [1.0, 0.0]
