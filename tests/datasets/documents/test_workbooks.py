@@ -164,3 +164,20 @@ def test_grouped_rows_have_the_name_of_the_row_above_their_group(read):
         "Hour: 11:00\nGuests: 8\nHarbour",
         "Hour: Mall\nGuests: 9",
     ]
+
+
+def test_the_levels_of_the_columns_of_a_pivot_table_of_pandas_are_names(read):
+    rows = [
+        ["", "", "Days", "", "", "Pay"],
+        ["", "Year", 2013, 2014, "All", 2013],
+        ["", "Month", "May", "June", "", "May"],
+        ["Job", "Name", "", "", "", ""],
+        ["Clerk", "Ada", 3, 5, 8, 70],
+        ["Pilot", "Tom", 1, "", 1, 90],
+    ]
+    documents = read({"a.xlsx": workbook_of(rows)})
+    assert list(passages_of(documents).values()) == [
+        "Job: Clerk\nName: Ada\nDays 2013 May: 3\nDays 2014 June: 5\nDays All: 8\nPay 2013 May: 70",
+        "Job: Pilot\nName: Tom\nDays 2013 May: 1\nDays All: 1\nPay 2013 May: 90",
+    ]
+    assert "4 rows" in documents.report.loc[0, "remark"]

@@ -19,6 +19,8 @@ TEXT_COLUMNS = frozenset((*PASSAGE["text"], *QUESTION_COLUMNS))
 ID_COLUMNS = frozenset((*PASSAGE["id"], *PASSAGE["doc_id"], *PASSAGE["position"]))
 _NUMBER = re.compile(r"[-+]?[\d.,\s]*\d[\d.,\s]*[%€$£]?")
 DELIMITERS = ",;\t|"
+MAX_LEVELS = 4
+"""Most levels of the columns of a pivot table."""
 HEADER_ROWS = 12
 """Rows by which a second row of names is recognised."""
 MAX_LINES_ABOVE = 20
@@ -56,8 +58,13 @@ def _with_header(lines: Sequence[str], delimiter: str) -> tuple[list[str], list[
     if n_above:
         remarks.append(f"lines above the names of the columns, left out: {n_above}")
     table_lines = [f"{line}\n" for line in lines[n_above:]]
-    two_rows = names_in_two_rows(_first_rows(table_lines, delimiter))
-    if two_rows:
+    first_rows = _first_rows(table_lines, delimiter)
+    of_levels, n_rows = names_in_levels(first_rows)
+    two_rows = names_in_two_rows(first_rows)
+    if of_levels:
+        remarks.append(f"names of columns in {n_rows} rows, joined")
+        table_lines[:n_rows] = [_line_of(of_levels, delimiter)]
+    elif two_rows:
         remarks.append("names of columns in two rows, joined")
         table_lines[:2] = [_line_of(two_rows, delimiter)]
     cells = _cells_of(table_lines[0], delimiter)
@@ -176,6 +183,52 @@ def find_delimiter(lines: Sequence[str]) -> str:
         return has_text, len(cells)
 
     return max(DELIMITERS, key=has_text_and_columns)
+
+
+def names_in_levels(rows: Sequence[Sequence[str]]) -> tuple[list[str], int]:
+    """The names of the columns of a pivot table as pandas writes it, and their number of rows.
+
+    The rows above the last one have the levels of the columns, but no cell in the columns of the
+    index, or only the name of a level in the last of them; the last row has the names of the index
+    only. ([], 0) for another table.
+
+    >>> rows = [["", "", "Days", ""], ["", "Year", "2013", "2014"], ["Job", "Name", "", ""]]
+    >>> names_in_levels([*rows, ["Clerk", "Ada", "3", "5"]])
+    (['Job', 'Name', 'Days 2013', 'Days 2014'], 3)
+    """
+    for number in range(2, min(len(rows) - 1, MAX_LEVELS + 1)):
+        index = [cell.strip() for cell in rows[number] if cell.strip()]
+        levels = rows[:number]
+        if _are_levels(levels, rows[number], len(index)):
+            columns = range(len(index), len(rows[number]))
+            filled = [_with_cells_filled(level) for level in levels[:-1]]
+            names = [
+                " ".join(filter(None, (row[column] for row in [*filled, levels[-1]])))
+                for column in columns
+            ]
+            return [*index, *names], number + 1
+    return [], 0
+
+
+def _are_levels(
+    levels: Sequence[Sequence[str]], row: Sequence[str], n_index: int
+) -> bool:
+    """Whether rows have levels of columns, and the row below them the names of `n_index` columns."""
+    is_index = 0 < n_index < len(row) and all(cell.strip() for cell in row[:n_index])
+    if not is_index or any(len(level) != len(row) for level in levels):
+        return False
+    n_empty = max(1, n_index - 1)
+    are_beside = not any(cell.strip() for level in levels for cell in level[:n_empty])
+    n_filled = sum(bool(cell.strip()) for cell in levels[-1][n_index:])
+    return are_beside and 2 * n_filled > len(row) - n_index
+
+
+def _with_cells_filled(cells: Sequence[str]) -> list[str]:
+    """The cells of a row; an empty one has the text of the one before it."""
+    filled = list[str]()
+    for cell in cells:
+        filled.append(cell.strip() or (filled[-1] if filled else ""))
+    return filled
 
 
 def names_in_two_rows(rows: Sequence[Sequence[str]]) -> list[str]:
