@@ -25,7 +25,8 @@ from kg2rag.knowledge.announcement import Workload
 from kg2rag.knowledge.graph import KnowledgeGraph, graph_io
 from kg2rag.knowledge.graph.perturbation import shuffled_mentions
 from kg2rag.knowledge.indexes.dense import DenseIndex
-from kg2rag.knowledge.indexes.lexical import LexicalIndex, LexicalSettings
+from kg2rag.knowledge.indexes.lexical import LexicalIndex
+from kg2rag.knowledge.indexes.lexical_terms import LexicalSettings
 from kg2rag.knowledge.indexes.trigram import TrigramIndex
 from kg2rag.knowledge.sources import announce_empty, source_of, with_entities
 from kg2rag.text.inflection import languages_of_names, lexicon_of
@@ -284,7 +285,11 @@ class KnowledgeBase:
         """BM25 over texts, stored as a stage under a key of `source` and the settings."""
 
         def open_index() -> LexicalIndex:
-            rules = code_version("text", "knowledge/indexes/lexical.py")
+            rules = code_version(
+                "text",
+                "knowledge/indexes/lexical.py",
+                "knowledge/indexes/lexical_terms.py",
+            )
             key = {**source, "rules": rules, **dataclasses.asdict(settings)}
             build = partial(LexicalIndex.write, contents=texts, settings=settings)
             return LexicalIndex(

@@ -36,7 +36,7 @@ class BM25(Retriever):
     A passage without a term of the query is no hit, so that a ranking may be short.
 
     `k1`, `b`, `variant`, `stemmer`, `stop_words`, `language`: see
-    `kg2rag.knowledge.indexes.lexical.LexicalSettings`.
+    `kg2rag.knowledge.indexes.lexical_terms.LexicalSettings`.
     """
 
     kb: KnowledgeBase = field(repr=False)

@@ -426,6 +426,44 @@ def test_a_word_that_no_text_has_is_found_in_another_form(text: str, query: str)
     ].passage_id == ("a")
 
 
+@pytest.mark.parametrize(
+    ("texts", "query"),
+    [
+        (
+            [
+                "L'œuvre de Zola n'est pas dans ce musée.",
+                "Une oeuvre de jeunesse est dans ce musée.",
+            ],
+            "oeuvre",
+        ),
+        (
+            [
+                "A informação não está no sistema da empresa.",
+                "nao tenho informacao sobre o pedido",
+            ],
+            "informação",
+        ),
+        (["Kraków nie leży nad morzem.", "On mieszka w Krakowie od dawna."], "Krakow"),
+        (["Książka nie jest moja.", "ta ksiazka nie jest stara"], "książka"),
+        (["Phở bò Nam Định rất ngon.", "quan pho bo o Ha Noi ngon nhat"], "pho bo"),
+    ],
+)
+def test_a_word_is_found_with_and_without_accents_in_one_corpus(texts, query):
+    ranking = BM25(KnowledgeBase.build([*texts, "Brno 7"])).retrieve(query, 3)
+    assert sorted(ranking.passage_ids) == ["0", "1"]
+
+
+def test_a_word_with_accents_is_not_one_with_others():
+    texts = [
+        "Con ma ở trong nhà của tôi.",
+        "Má tôi không có ở nhà.",
+        "Mà tôi không biết.",
+    ]
+    bm25 = BM25(KnowledgeBase.build(texts))
+    assert bm25.retrieve("má", 3).passage_ids[0] == "1"
+    assert "2" not in bm25.retrieve("má", 3).passage_ids
+
+
 def test_an_identifier_is_divided_beside_its_digits_only():
     kb = KnowledgeBase.build({**FILLER, "a": "The htr and the pm are on l2."})
     assert BM25(kb).retrieve("htrpml2", 3).passage_ids == []

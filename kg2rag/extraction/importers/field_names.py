@@ -36,16 +36,16 @@ tail: tailname taillabel tailtext tailentity objectname objecttext objectlabel t
 relation: labellabel plabel proplabel propertylabel predicatelabel predicatename relationlabel displayrelation relation
     predicate pred relationship
     rel relationtype relationshiptype reltype relationname relationshipname relname edgelabel edgetype property
-    interaction sharedinteraction verb r p l label labels type types typer name keywords title link edge beziehung
-    prädikat relación relacion predicado relação relacao relazione predicato prédicat relatie gezegde relacja orzeczenie
-    vztah отношение связь предикат сказуемое відношення зв'язок ilişki yüklem σχέση
-    关系 谓语 谓词 關係 謂詞 述語 関係 서술어 관계 ความสัมพันธ์ العلاقة علاقة יחס संबंध सम्बन्ध
+    interaction sharedinteraction verb beziehung prädikat relación relacion predicado relação relacao relazione
+    predicato prédicat relatie gezegde relacja orzeczenie vztah отношение связь предикат сказуемое відношення зв'язок
+    ilişki yüklem σχέση 关系 谓语 谓词 關係 謂詞 述語 関係 서술어 관계 ความสัมพันธ์ العلاقة علاقة יחס संबंध सम्बन्ध
+    r p l label labels type types typer name keywords title link edge
 passage_id: passageid chunkid passage chunk textunitid
 strength: strength
 weight: weight weights edgeweight combinedscore stringdbscore score gewicht poids peso waga вес 权重 權重 重み 가중치
 confidence: confidencescore confidence llmconfidence
-head_type: headtype subjecttype subjtype sourcetype fromtype xtype
-tail_type: tailtype objecttype objtype targettype totype ytype
+head_type: headtype subjecttype subjtype sourcetype fromtype xtype 头实体类型 主语类型 实体1类型
+tail_type: tailtype objecttype objtype targettype totype ytype 尾实体类型 宾语类型 实体2类型
 head_id: headid subjectid subjid sourceid fromid startid
 tail_id: tailid objectid objid targetid toid endid
 description: description relationdescription relationshipdescription edgedescription fact
@@ -58,6 +58,8 @@ id: entityid entity id
 node_type: type entitytype nodetype labels category class kind tipo typ тип 类型 類型 タイプ 유형 نوع
 node_description: description entitydescription desc summary definition observations
 """
+GENERAL_RELATIONS = frozenset({"RELATES_TO", "RELATED_TO"})
+"""Types of Neo4j's relationships that say nothing; Graphiti's name beside them does ("WORKS_AT")."""
 _SEPARATOR = re.compile(r"[\W_]+")
 FIELDS: Mapping[str, tuple[str, ...]] = {
     field: tuple(_SEPARATOR.sub("", name) for name in names.split())
@@ -141,12 +143,20 @@ def relation_of(record: Mapping[Any, Any]) -> str:
     >>> relation_of({"Source": "a", "Type": "Directed", "Edge Label": "steers"}), relation_of({"type": "DIRECTED"})
     ('steers', 'DIRECTED')
     """
-    for column, value in columns_with("relation", record).items():
-        name = joined(value, ", ").strip()
-        is_direction = folded(column) == "type" and name.casefold() in DIRECTIONS
-        if not is_direction or name.isupper():
-            return name
-    return ""
+    columns = columns_with("relation", record)
+    name_of = {column: joined(value, ", ").strip() for column, value in columns.items()}
+    names = [
+        name for column, name in name_of.items() if not _is_direction(column, name)
+    ]
+    if len(names) > 1 and names[0] in GENERAL_RELATIONS and names[1].isupper():
+        return names[1]
+    return names[0] if names else ""
+
+
+def _is_direction(column: str, name: str) -> bool:
+    """Whether a column holds the direction of an edge of Gephi, and no type of Neo4j."""
+    is_direction = folded(column) == "type" and name.casefold() in DIRECTIONS
+    return is_direction and not name.isupper()
 
 
 def joined(value: object, separator: str) -> str:

@@ -1,14 +1,12 @@
-"""Words -> rows by BM25 (bm25s), with the stop words and stemmer of each script's language.
+"""Words -> rows by BM25 (bm25s), over the terms of `lexical_terms`.
 
-Words are Unicode's, in one normal form. In scripts without blanks between words (Chinese, Japanese,
-Korean, Thai …), the terms are bigrams of letters, as in Lucene's CJK analyser; of languages that
-Snowball lacks, they are truncated words [4]. A query word that no text has is replaced by words
-that differ from it in accents or in where they are divided ("10 km", "10km", "1,000"), or by the
-compounds that it begins or ends; a query of such words only, by words with the same beginning or end.
+A query word that no text has is replaced by words that differ from it in accents or in where they
+are divided ("10 km", "10km", "1,000"), or by the compounds that it begins or ends; a query of such
+words only, by words with the same beginning or end. In languages other than English, a word stands
+for its spelling without accents, too, and a word without accents for those with them.
 
 [1] Robertson & Zaragoza, "The Probabilistic Relevance Framework", 2009. [2] Kamphuis et al., "Which
-BM25 do you mean?", ECIR 2020, for the variants. [3] Lù, "BM25S", 2024. [4] McNamee, Nicholas &
-Mayfield, "Addressing morphological variation in alphabetic languages", SIGIR 2009.
+BM25 do you mean?", ECIR 2020, for the variants. [3] Lù, "BM25S", 2024.
 """
 
 from __future__ import annotations
@@ -20,41 +18,32 @@ from bisect import bisect_left
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import combinations, pairwise
 from math import ceil
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from rapidfuzz.distance import Prefix
 
-from kg2rag.text.code_names import split
-from kg2rag.text.languages import (
-    ISO_CODES,
-    UNTRUNCATED,
-    guess_languages,
-    script_of,
-    stemmer_of,
-    stop_words_with_accents,
+from kg2rag.knowledge.indexes.lexical_terms import (
+    WORD,
+    LexicalSettings,
+    accented_word,
 )
-from kg2rag.text.normalisation import in_latin, plain, unstroked
-from kg2rag.text.scripts import MARKS, PICTOGRAPHS, UNSPACED, search_text
-from kg2rag.types import Share, Weight, component, one_of
+from kg2rag.text.languages import guess_languages, script_of, stop_words_with_accents
+from kg2rag.text.scripts import search_text
 
-VARIANTS = ("atire", "bm25+", "bm25l", "lucene", "robertson")
-STEMMERS = ("none", "porter", "snowball")
-LANGUAGES = ("auto", *ISO_CODES)
-ENGLISH: Mapping[str, str] = {"latin": "english"}
-_WORD = re.compile(rf"(?<!\w)[^\W\d_](?:\+\+|#)(?!\w)|[\w{MARKS}]+|[{PICTOGRAPHS}]")
-"""A letter with signs, which names a language ("C++", "C#"); letters and digits; an emoji."""
 _DIGRAPHS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue"})
 _DIGRAPH = re.compile("([aou])e")
 _DIGITS_OR_LETTERS = re.compile(r"\d+|\D+")
 LAST_CHARACTER = "\U0010ffff"  # sorts after every other
 MAX_DIGITS = 20  # longer numbers are not divided into groups of three
 MAX_JOINED_WORDS = 4  # of a query, as in "HP 457 D"
+ACCENT_WEIGHT = 0.5
+"""The weight of a word with other accents than in the query, beside the word as it is written."""
 LEAST_HALF = 4
 """The minimum of characters of each of the two terms into which a word is divided."""
 LEAST_PART = 2  # characters of a part of an identifier
@@ -64,140 +53,13 @@ COMPOUNDING = frozenset(
     "danish dutch estonian finnish german hungarian norwegian swedish".split()
 )
 """Languages that write a compound as one word; elsewhere halves mislead ("everybody" is no body)."""
-TRUNCATED_LETTERS = 5
-"""Letters of the terms of a language without a stemmer."""
 LEAST_PREFIX, PREFIX_SHARE = 4, 0.75
 """The minimum of letters in which two inflections agree at an end, and of their share of the longer one."""
-_RUN = re.compile(rf"([{UNSPACED}][{UNSPACED}{MARKS}]*)|[^{UNSPACED}]+")
-_LETTER = re.compile(rf".[{MARKS}]*", re.DOTALL)
 # The file with the number of rows, if no row has a term: bm25s refuses such a corpus.
 _NO_TERMS = "no_terms.json"
 _LANGUAGES = "languages.json"
-
-
-@component
-class LexicalSettings:
-    """The parameters of tokenisation and scoring.
-
-    Parameters
-    ----------
-    k1 : term-frequency saturation, at least 0.
-    b : length normalisation, in [0, 1].
-    variant : one of `VARIANTS` [2].
-    stemmer : one of `STEMMERS`; "snowball" is the stemmer of each language (of English, Porter 2).
-    stop_words : whether the stop words of each language are removed; those of English are bm25s's.
-    language : one of `LANGUAGES`; "auto" recognises the language of each script, see `languages`.
-    """
-
-    k1: Weight = 0.9
-    b: Share = 0.4
-    variant: Annotated[str, one_of(VARIANTS)] = "lucene"
-    stemmer: Annotated[str, one_of(STEMMERS)] = "snowball"
-    stop_words: bool = True
-    language: Annotated[str, one_of(LANGUAGES)] = "auto"
-
-    def terms(self, text: str, languages: Mapping[str, str] = ENGLISH) -> list[str]:
-        """The terms of a text, in order, with the parts of identifiers.
-
-        Numbers and single letters are terms, too.
-
-        `languages` : the language of each script.
-        """
-        terms: list[str] = []
-        for surface in _WORD.findall(search_text(text)):
-            for word in _words_of(surface, languages):
-                language = languages.get(script_of(word), "")
-                if not self.stop_words or word not in _stop_words(language):
-                    terms.append(self._stem(word, language))
-        return terms
-
-    def without_accents(self, term: str, languages: Mapping[str, str]) -> list[str]:
-        """The terms of a word without accents and strokes, in Latin letters; empty if it has no other.
-
-        >>> LexicalSettings().without_accents("beyoncé", ENGLISH)
-        ['beyonce', 'beyonc']
-        """
-        bare = in_latin(unstroked(plain(term)))
-        if bare == term:
-            return []
-        return list(dict.fromkeys((bare, self._stem(bare, languages.get("latin", "")))))
-
-    def _stem(self, word: str, language: str) -> str:
-        """The stem of a word, or its truncation if the language has no stemmer.
-
-        Without a language (""), the word only loses its accents.
-        """
-        if self.stemmer == "none":
-            return word
-        if not language:
-            return plain(word)
-        is_porter = language == "english" and self.stemmer == "porter"
-        stemmer = stemmer_of("porter" if is_porter else language)
-        if stemmer is not None:
-            return str(stemmer.stemWord(word))
-        if language in UNTRUNCATED:
-            return word
-        return "".join(_LETTER.findall(word)[:TRUNCATED_LETTERS])
-
-
-@cache
-def _stop_words(language: str) -> frozenset[str]:
-    """The stop words of a language in their spelling; for English, those of bm25s."""
-    if not language:
-        return frozenset()
-    if language == "english":
-        from bm25s.stopwords import STOPWORDS_EN
-
-        return frozenset(STOPWORDS_EN)
-    return stop_words_with_accents(language)
-
-
-def _words_of(surface: str, languages: Mapping[str, str] = ENGLISH) -> list[str]:
-    """The words of a match of `_WORD`, in lower case, with the parts of an identifier.
-
-    In scripts without blanks they are bigrams of letters.
-
-    >>> _words_of("StreamingTextResponse"), _words_of("Word"), _words_of("東京駅2")
-    (['streamingtextresponse', 'streaming', 'text', 'response'], ['word'], ['東京', '京駅', '2'])
-    """
-    if surface.isascii():
-        return _word_and_parts(surface, languages)
-    words: list[str] = []
-    for run in _RUN.finditer(surface):
-        if run[1] is None:
-            words += _word_and_parts(run[0], languages)
-        else:
-            words += _bigrams(run[1])
-    return words
-
-
-def _bigrams(run: str) -> list[str]:
-    """The bigrams of a run of letters in a script without blanks; a single letter is itself."""
-    letters = _LETTER.findall(run.lower())
-    if len(letters) == 1:
-        return [letters[0]]
-    return [first + second for first, second in pairwise(letters)]
-
-
-def _word_and_parts(surface: str, languages: Mapping[str, str]) -> list[str]:
-    """A word in lower case, followed by its parts if it is an identifier of several."""
-    word = _lower_case(surface, languages)
-    has_case = surface.lower() != surface.upper()
-    if "_" not in surface and (
-        surface[1:].islower() or surface.isupper() or not has_case
-    ):
-        return [word]
-    parts = split(surface)
-    if len(parts) == 1:
-        return [word]
-    return [word, *(part.lower() for part in parts)]
-
-
-def _lower_case(word: str, languages: Mapping[str, str]) -> str:
-    """A word in lower case; in Turkish, "I" is the capital of "ı"."""
-    if languages.get("latin") == "turkish":
-        word = word.replace("I", "ı")
-    return word.replace("İ", "i").lower()
+_ACCENTS = "accents.json"
+"""The file with the terms of accented words, by the word without accents; none for English."""
 
 
 class LexicalIndex:
@@ -211,6 +73,10 @@ class LexicalIndex:
 
         self.settings = settings
         self.languages: dict[str, str] = json.loads((folder / _LANGUAGES).read_text())
+        accents = folder / _ACCENTS
+        self._accents: dict[str, list[str]] = (
+            json.loads(accents.read_text("utf-8")) if accents.is_file() else {}
+        )
         self._index: Any = None
         if (folder / _NO_TERMS).is_file():
             self._n_rows = int((folder / _NO_TERMS).read_text())
@@ -232,16 +98,24 @@ class LexicalIndex:
         vocabulary: dict[str, int] = {}
         # Spelling of a word -> the codes of its terms.
         codes_of: dict[str, list[int]] = {}
+        accents: defaultdict[str, dict[str, None]] = defaultdict(dict)
         rows: list[array[int]] = []  # lists of integers take ten times the memory
         for text in texts:
             rows.append(array("i"))
-            for word in _WORD.findall(search_text(text)):
+            for word in WORD.findall(search_text(text)):
                 if word not in codes_of:
                     terms = settings.terms(word, languages)
                     codes_of[word] = [
                         vocabulary.setdefault(term, len(vocabulary)) for term in terms
                     ]
+                    plain_word, bare = accented_word(word, terms, languages)
+                    if bare != plain_word:
+                        accents[bare][terms[0]] = None
                 rows[-1].extend(codes_of[word])
+        if accents:
+            terms_of = {bare: list(terms) for bare, terms in accents.items()}
+            text_of_accents = json.dumps(terms_of, ensure_ascii=False)
+            (folder / _ACCENTS).write_text(text_of_accents, "utf-8")
         if not vocabulary:
             (folder / _NO_TERMS).write_text(str(len(rows)))
             return
@@ -251,7 +125,15 @@ class LexicalIndex:
 
     def scores(self, query: str) -> NDArray[np.float32]:
         """The BM25 score of every row, (n_rows,); 0 for rows without a term of the query."""
-        codes = self._codes(query)
+        scores = self._scores_of(self._codes(query))
+        variants = self._accent_variants(query).values()
+        codes = [self._vocabulary[term] for terms in variants for term in terms]
+        if codes:
+            scores += ACCENT_WEIGHT * self._scores_of(codes)
+        return scores
+
+    def _scores_of(self, codes: Sequence[int]) -> NDArray[np.float32]:
+        """The BM25 score of every row for some terms, (n_rows,)."""
         if not codes:
             return np.zeros(self._n_rows, dtype=np.float32)
         ids = np.asarray(codes, dtype=np.int32)
@@ -264,21 +146,28 @@ class LexicalIndex:
 
     def has_word_of(self, query: str) -> bool:
         """Whether any term of the query is in the texts."""
-        return bool(self._codes(query))
+        return bool(self._codes(query) or self._accent_variants(query))
 
     def replacements(self, query: str) -> dict[str, list[str]]:
-        """Term of the query that no text has -> the terms of texts that replace it."""
+        """Term of the query that texts lack, or spell with other accents -> the terms of texts that it stands for."""
+        variants = self._accent_variants(query)
+        matches = {
+            term: [*others, *variants.get(term, ())]
+            for term, others in self._terms_in_texts(query)
+        }
         return {
             term: others
-            for term, others in self._terms_in_texts(query)
-            if others and term not in self._vocabulary
+            for term, others in matches.items()
+            if others and others != [term]
         }
 
     def missing_words(self, query: str) -> list[str]:
         """The terms of a query that match no term of the texts, each once, without stop words."""
         function_words = map(stop_words_with_accents, self.languages.values())
         ignored = frozenset().union(*function_words)
-        missing = [term for term, others in self._terms_in_texts(query) if not others]
+        variants = self._accent_variants(query)
+        matches = self._terms_in_texts(query)
+        missing = [term for term, others in matches if not (others or term in variants)]
         return [term for term in dict.fromkeys(missing) if term not in ignored]
 
     def _codes(self, query: str) -> list[int]:
@@ -305,9 +194,34 @@ class LexicalIndex:
                 else (term, [term])
                 for term in terms
             ]
-        if any(others for _, others in matches):
+        if any(others for _, others in matches) or self._accent_variants(query):
             return matches
         return [(term, self._inflections_of(term)) for term in terms]
+
+    def _accent_variants(self, query: str) -> Mapping[str, list[str]]:
+        """Term of the query -> other terms of texts for its word without accents, or with them if it has none.
+
+        A term that no text has is left to `_spellings_of`, unless that has none.
+        """
+        if not self._accents:
+            return {}
+        variants: dict[str, list[str]] = {}
+        for surface in WORD.findall(search_text(query)):
+            terms = self.settings.terms(surface, self.languages)
+            word, bare = accented_word(surface, terms, self.languages)
+            if not word:
+                continue
+            [term] = terms
+            others = self._accents.get(bare, [])
+            if bare != word:
+                others = self.settings.terms(bare, self.languages)
+            known = [term] if self._has(term) else self._spellings_of(term)
+            new_terms = [
+                other for other in others if self._has(other) and other not in known
+            ]
+            if new_terms:
+                variants[term] = new_terms
+        return variants
 
     def _joins_in(self, query: str) -> Mapping[str, list[str]]:
         """Word of a query -> the terms of texts that it makes with its neighbours."""
@@ -447,8 +361,3 @@ def _terms_beginning_with(letters: str, sorted_terms: list[str]) -> list[str]:
     """The terms that begin with some letters."""
     first = bisect_left(sorted_terms, letters)
     return sorted_terms[first : bisect_left(sorted_terms, f"{letters}{LAST_CHARACTER}")]
-
-
-def stem(word: str) -> str:
-    """The Snowball stem of an English word in lower case."""
-    return str(stemmer_of("english").stemWord(word))

@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 from kg2rag.knowledge import LexicalSettings
-from kg2rag.knowledge.indexes.lexical import VARIANTS, LexicalIndex
+from kg2rag.knowledge.indexes.lexical import LexicalIndex
+from kg2rag.knowledge.indexes.lexical_terms import VARIANTS
 
 PLAIN = LexicalSettings(stemmer="none", stop_words=False)
 TEXTS = [

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from kg2rag.knowledge import TrigramIndex
-from kg2rag.knowledge.indexes.lexical import stem
+from kg2rag.knowledge.indexes.lexical_terms import stem
 from kg2rag.retrievers.linking.phrases import phrases
 from kg2rag.text.code_names import (
     MAX_KEY_CHARACTERS,
