@@ -202,3 +202,9 @@ def test_a_page_of_sideways_text_has_the_usual_size_of_letters(read):
     pdf = pdf_of([text], [sideways + table], [sideways + table.upper()])
     [passage] = read({"manual.pdf": pdf}).corpus
     assert (passage.title, passage.text.startswith(text)) == ("manual", True)
+
+
+def test_a_number_and_a_word_of_two_cells_without_a_gap_are_apart(read):
+    cells = "87.40) Tj (Stamps and 4Clean"
+    [passage] = read({"a.pdf": pdf_of([cells])}).corpus
+    assert passage.text == "87.40 Stamps and 4Clean"

@@ -11,6 +11,7 @@ import unicodedata
 from bisect import bisect
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
+from ctypes import addressof
 from functools import cache, partial
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ _WITH_DOT = {"\u0131": "i", "\u0237": "j"}
 """Letters without a dot, which stand below accents, and with one."""
 
 
+_WORD_BEHIND_NUMBER = re.compile(r"(?<=\d)[A-Z\u00c0-\u00de][^\W\d_]{2}")
 _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 _HALVES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 """Characters beyond U+FFFF, which pdfium returns in two."""
@@ -86,6 +88,7 @@ def page_text(text_page: Any) -> PageText:
         for row, character in enumerate(_characters(text_page))
         if character
     ]
+    letters = list(_with_cells_apart(letters, text_page))
     box = cache(partial(_box, text_page))
     letters = _by_columns(_within_page(letters, text_page, box), box)
     text = _text(letters)
@@ -97,6 +100,25 @@ def page_text(text_page: Any) -> PageText:
         letter.row for letter, text in zip(letters, characters, strict=True) if text
     ]
     return PageText(text_page, "".join(characters), rows)
+
+
+def _with_cells_apart(letters: Sequence[_Letter], text_page: Any) -> Iterator[_Letter]:
+    """The letters, with a blank between a number and a word that were drawn apart, as in two cells."""
+    from pypdfium2 import raw
+
+    places = {match.start() for match in _WORD_BEHIND_NUMBER.finditer(_text(letters))}
+    if not places:
+        yield from letters
+        return
+    for place, letter in enumerate(letters):
+        if place in places:
+            objects = [
+                raw.FPDFText_GetTextObject(text_page.raw, letters[neighbour].row)
+                for neighbour in (place - 1, place)
+            ]
+            if addressof(objects[0].contents) != addressof(objects[1].contents):
+                yield letter._replace(character=" ")
+        yield letter
 
 
 def _within_page(
