@@ -130,3 +130,13 @@ def test_a_hidden_copy_of_a_text_is_left_out_and_other_hidden_texts_are_not(read
     documents = read({"a.html": page})
     assert documents.corpus[0].text == f"{text}\n\n{tab}"
     assert documents.report.loc[0, ["left_out", "lost"]].tolist() == [16, 0]
+
+
+def test_shadow_roots_are_read_and_other_templates_are_not(read):
+    page = (
+        "<h1>Cameras</h1><p>Two of them.</p><cam-card><template shadowrootmode=open><style>a{}</style>"
+        "<p>Owl sees at night.</p></template></cam-card><template><p>Name here</p></template>"
+    )
+    assert passages_of(read({"a.html": page})) == {
+        "a.html": ("Cameras", "Two of them.\n\nOwl sees at night.")
+    }

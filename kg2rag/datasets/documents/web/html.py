@@ -72,7 +72,8 @@ _NOT_SHOWN = re2.compile(
 )
 _TAG = re.compile(r"<[a-zA-Z/!?][^<>]*>")
 _FIRST_TAG = re.compile(
-    r"(?i)\s*<(?:!doctype html|html|body|div|p|h[1-6]|ul|ol|table|article|section|ac:[\w-]+)\b[^<>]*>"
+    r"(?i)\s*<(?:!doctype html|html|body|div|p|h[1-6]|ul|ol|table|article|section|"
+    r"aside|blockquote|details|figure|pre|ac:[\w-]+)\b[^<>]*>"
 )
 _LAST_TAG = re.compile(r"(?:</[\w:-]+|<[\w:-]+[^<>]*/|<br)>\s*\Z")
 # Of an event or an attachment of a chat.

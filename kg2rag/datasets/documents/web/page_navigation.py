@@ -43,7 +43,9 @@ _MENU_CLASS = re.compile(
     r"(?:\S{1,60}[-_])?(?:cookie|gdpr|consent|newsletter)[-_](?:\S{1,60}[-_])?(?:banner|notice|bar|popup|modal|overlay|dialog|"
     r"consent|box|sign-?up|form|subscribe|cta|prompt|wrapper|container)|"
     r"(?:cookie|ad)[-_]?(?:banner|slot|container|wrapper|unit)|advert|advertisement|"
-    r"(?:related|recommended|popular|trending|most)[-_](?:posts|articles|stories|links|content|read|news|popular)",
+    r"(?:related|recommended|popular|trending|most)[-_](?:posts|articles|stories|links|content|read|news|popular)|"
+    r"(?:article|blog|collapsible|left|main|page|primary|right|secondary|site|widget)[-_]?sidebar|sidenav|"
+    r"sidebar[-_](?:left|menu|nav|primary|right|secondary|widgets?)",
     re.IGNORECASE,
 )
 """Classes of menus, advertisements and notices beside an article; ids of sections have such names, too."""
@@ -64,6 +66,8 @@ _FURNITURE_CLASSES = frozenset(
     """linenos lineno gutter _idFootnoteLink mw-editsection printfooter hideme jp-InputPrompt jp-OutputPrompt
     input_prompt output_prompt pg-boilerplate""".split()
 )
+_SHADOW_ROOTS = frozenset(("shadowroot", "shadowrootmode"))
+"""Attributes of a template that a page shows: the content of an element of its program."""
 _KINDS_OF_NOTES = frozenset(
     """abstract attention bug caution danger error example failure hint important info note question quote seealso
     success summary tip todo warning""".split()
@@ -218,9 +222,10 @@ def _is_furniture(element: Any) -> bool:
     """Whether an element is a footer, a choice of a form, an anchor, a line number or an icon."""
     if element.tag in _FURNITURE_TAGS or _is_note_mark(element):
         return True
-    is_hidden = (
-        element.get("aria-hidden") == "true" or "data-template" in element.attrib
-    )
+    is_template = "data-template" in element.attrib
+    if is_template and not _SHADOW_ROOTS.isdisjoint(element.attrib):
+        return False
+    is_hidden = element.get("aria-hidden") == "true" or is_template
     if is_hidden or _is_foot(element):
         return True
     return _is_furniture_by_class(element, classes_of(element))
