@@ -18,9 +18,10 @@ _HTML = re.compile(
 )
 HEADING_NAME = re.compile(r"(?i)\w*title|head|heading|headline")
 _OBJECT = re.compile(r"\s*(?:\{.*\}|<\?xml\b.*)\s*", re.DOTALL)
-# Marks of WordPress: one with a value, and the end of one.
+# Marks of WordPress: one with a value or an address, the end of one, and those of page builders.
 _SHORTCODE = re.compile(
-    r"\[[a-z][\w-]*(?: +[\w-]+=(?:\"[^\"\n]*\"|'[^'\n]*'|\w+))+ */?\]|\[/[a-z][\w-]*\]"
+    r"\[[a-z][\w-]*(?:\s+[\w-]+=(?:\"[^\"\]]*\"|'[^'\]]*'|[^\s\]]*))+\s*/?\]|\[/[a-z][\w-]*\]|"
+    r"\[[a-z][\w-]*\s+https?://[^\s\[\]]+\s*\]|\[(?:vc|et_pb|fusion|av|elementor|cs)_[a-z_]+\]"
 )
 Metadata = dict[str, list[str]]
 """The name of a field -> its values in a record."""
