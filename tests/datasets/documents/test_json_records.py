@@ -258,3 +258,16 @@ def test_the_fields_of_a_card_in_a_chat_are_text(read):
         "Build\nAll tests passed.\nBranch: the one of Ada\nMinutes: 7",
         "Build\nRun it again.",
     ]
+
+
+def test_posts_of_discourse_are_read_as_pages(read):
+    quote = '<aside class="quote"><blockquote><p>Why?</p></blockquote></aside><p>It is night.</p>'
+    posts = [
+        {"id": 5, "username": "ada", "cooked": "<p>Why so dark?</p>"},
+        {"id": 6, "username": "ben", "cooked": quote},
+    ]
+    topic = {"post_stream": {"posts": posts}, "id": 7, "title": "Dark owls"}
+    assert passages_of(read({"7.json": json.dumps(topic)})) == {
+        "7.json#5": ("Dark owls", "Why so dark?"),
+        "7.json#6": ("Dark owls", "Why?\n\nIt is night."),
+    }

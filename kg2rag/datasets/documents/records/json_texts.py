@@ -50,7 +50,7 @@ _QUESTIONS = (
 )
 _TEXTS = (
     *PASSAGE["text"],
-    *("context", "abstract_inverted_index", "extracted_content", "string"),
+    *("context", "abstract_inverted_index", "extracted_content", "string", "cooked"),
 )
 _TITLES = (*PASSAGE["title"], "heading", "head")
 _CONTAINER = "containing object"
