@@ -28,6 +28,7 @@ _MARKDOWN = re.compile(
     r"""(?m)^(?P<indent>[ \t]*)(?:-{1,2}8<-{1,2}[ \t]+(?P<quote>["'])(?P<path>[^"':\n]+)(?P=quote)|"""
     r"""<<<[ \t]+@?/?(?P<snippet>[^\s{}#]+)(?:\{[^{}\n]*\})?|"""
     r"""\{%-?[ \t]*include-markdown[ \t]+["'](?P<page>[^"'\n]+)["'][ \t]*-?%\}|"""
+    r"""<!--[ \t]*@include:[ \t]*@?/?(?P<fragment>[^\s{}<>#]+)[ \t]*-->|"""
     r"""\{\{[ \t]*#include[ \t]+(?P<part>[^\s:{}]+)[ \t]*\}\}|\{\{<[ \t]*include[ \t]+(?P<file>[^\s<>]+)[ \t]*>\}\}|"""
     r"""(?P<fence>`{3,}|:{3,})\{include\}[ \t]+(?P<source>\S+)[ \t]*\n[ \t]*(?P=fence))[ \t]*$"""
 )
@@ -49,7 +50,17 @@ _INCLUSIONS: Mapping[str, re.Pattern[str]] = {
     ".typ": _TYPST,
 }
 """Ending -> the inclusions in files of that kind."""
-_TARGETS = ("path", "bare", "name", "page", "part", "file", "source", "snippet")
+_TARGETS = (
+    "path",
+    "bare",
+    "name",
+    "page",
+    "part",
+    "file",
+    "source",
+    "snippet",
+    "fragment",
+)
 _MARKS = (b"\\in", b"import", b"\\sub", b"8<", b"<<<", b"include", b"INCLUDE")
 _LATEX_BODY = re.compile(r"\\begin\{document\}(.*?)\\end\{document\}", re.DOTALL)
 _LATEX_COMMENT = re.compile(r"(?<!\\)(?:\\\\)*%")

@@ -631,3 +631,22 @@ def test_names_of_documented_objects_and_computed_addresses(read):
     assert text_of(read({"a.md": page})) == (
         "See docs and .\n\nlarder.shelf.Brass\n\nlarder\n\nEnd"
     )
+
+
+def test_a_home_page_without_a_text_has_the_phrases_of_its_front_matter(read):
+    home = (
+        "---\nlayout: home\nhero:\n  name: Owl\n  tagline: It sees at night.\n  actions:\n    - text: Start\n"
+        "      link: /guide\nfeatures:\n  - icon: x\n    title: Quiet\n    details: Wings without a sound.\n---\n"
+    )
+    documents = read(
+        {"index.md": home, "a.md": "---\ndescription: Not shown here.\n---\nNoon.\n"}
+    )
+    assert text_of(documents) == (
+        "Noon.\nOwl\n\nIt sees at night.\n\nStart\n\nQuiet\n\nWings without a sound."
+    )
+
+
+def test_marks_in_listings_and_included_files_of_vitepress(read):
+    page = "# Owl\n\n```ts\nconst owl = 7 // [!code focus]\n```\n\n<!--@include: ./parts/a.md-->\n"
+    documents = read({"index.md": page, "parts/a.md": "It sees at night.\n"})
+    assert text_of(documents) == "const owl = 7\n\nIt sees at night."

@@ -84,9 +84,10 @@ _MARKED = re.compile(
     _FLAGS,
 )
 # The name of a picture that a page shows in place of it; options of MyST look alike.
-# The number of a note below a listing, as MkDocs Material has it: `# (1)!`
+# The number of a note below a listing, as MkDocs Material has it, `# (1)!`, or a mark of VitePress.
 _ANNOTATION = re.compile(
-    r"(?m)(?<![ \t])[ \t]*(?:#|//|--|;|%|<!--|/\*)[ \t]*\(\d{1,3}\)![ \t]*(?:-->|\*/)?[ \t]*$"
+    r"(?m)(?<![ \t])[ \t]*(?:#|//|--|;|%|<!--|/\*)[ \t]*"
+    r"(?:\(\d{1,3}\)!|\[!code [^\]\n]{1,40}\])[ \t]*(?:-->|\*/)?[ \t]*$"
 )
 _EMOJI = re.compile(
     rf"{_CODE}|(?<![\w:/]):(?!(?:returns?|raises|rtype|yields):)[a-z][a-z0-9_+-]{{1,30}}:(?![\w:`])[ \t]?",
@@ -272,7 +273,7 @@ _REWRITTEN: Sequence[
     (re.compile(r"==|\^\^|~>|\{\+\+").search, _MARKED, _marked_words),
     (re.compile(r"\+\+").search, _KEYS, _names_of_keys),
     (_has_emoji, _EMOJI, None),
-    (re.compile(r"\(\d{1,3}\)!").search, _ANNOTATION, None),
+    (re.compile(r"\(\d{1,3}\)!|\[!code ").search, _ANNOTATION, None),
 )
 """(whether a page may have an instruction, instruction, its replacement; None for its titles), in order."""
 

@@ -27,6 +27,7 @@ from kg2rag.datasets.documents.blocks import (
 from kg2rag.datasets.documents.markup.dialects import plain_markdown
 from kg2rag.datasets.documents.markup.front_matter import split_front_matter
 from kg2rag.datasets.documents.markup.rewritten_markup import role_html
+from kg2rag.datasets.documents.records.json_values import has_phrase, value_lines
 from kg2rag.datasets.documents.web.html import tree_blocks
 from kg2rag.datasets.documents.web.page_tree import parse_tree
 from kg2rag.text.decoding import decode_text
@@ -121,6 +122,8 @@ def markdown_document(text: str, name: str = "") -> FileDocument:
     tokens = _parse(page.text)
     tree = parse_tree(_markdown().renderer.render(tokens, _markdown().options, {}))
     blocks, navigation = tree_blocks(tree)
+    if all(block.level for block in blocks):  # a home page
+        blocks = [*blocks, *_phrases(front.fields)]
     unshown = [token.content for token in tokens if token.type in _UNSHOWN]
     labels = [token.content for token in tokens if token.type == "myst_target"]
     aliases = _aliases(front.fields)
@@ -143,6 +146,19 @@ def _title(fields: Mapping[str, Any]) -> str:
     if isinstance(title, list):  # of a title in square brackets
         title = " ".join(map(str, title))
     return one_line(str(title))
+
+
+def _phrases(fields: Mapping[str, Any]) -> list[Block]:
+    """The phrases in the front matter of a page without a text, and the titles beside them."""
+    return [
+        Block(one_line(text))
+        for path, text in value_lines(dict(fields))
+        if path != ("title",) and (path[-1] in _SHOWN_FIELDS or has_phrase(text))
+    ]
+
+
+_SHOWN_FIELDS = ("title", "text", "name", "tagline", "details", "description")
+"""Fields of the parts of a home page that it shows."""
 
 
 def _aliases(fields: Mapping[str, Any]) -> list[str]:
