@@ -650,3 +650,11 @@ def test_marks_in_listings_and_included_files_of_vitepress(read):
     page = "# Owl\n\n```ts\nconst owl = 7 // [!code focus]\n```\n\n<!--@include: ./parts/a.md-->\n"
     documents = read({"index.md": page, "parts/a.md": "It sees at night.\n"})
     assert text_of(documents) == "const owl = 7\n\nIt sees at night."
+
+
+def test_options_of_listings_and_lists_of_contents_of_myst_are_no_text(read):
+    page = (
+        "# Owl\n\n```{code-block} python\n:linenos:\n:caption: feed.py\nfeed(7)\n```\n\n"
+        "```{toctree}\n:maxdepth: 2\nindex\n```\n\n```{figure} a.png\n:width: 80%\n\nAt night.\n```\n"
+    )
+    assert text_of(read({"a.md": page})) == "feed.py\nfeed(7)\n\nAt night."

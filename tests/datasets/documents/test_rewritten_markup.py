@@ -208,3 +208,17 @@ def test_notes_at_the_end_of_an_article_are_text_and_preambles_of_formulas_are_n
     assert "Paid by Lund." in text
     assert "x2" in text
     assert "usepackage" not in text
+
+
+def test_titles_and_steps_of_docbook_are_text_and_its_index_is_not(read):
+    book = (
+        '<book xmlns="http://docbook.org/ns/docbook" version="5.0"><info><title>Owls</title></info><chapter>'
+        "<title>Barn</title><indexterm><primary>tyto</primary></indexterm><procedure><title>Feeding</title>"
+        "<step><para>Open it.</para><substeps><step><para>Go in.</para></step></substeps></step></procedure>"
+        "<variablelist><title>Parts</title><varlistentry><term>Wing</term><listitem><para>Wide.</para></listitem>"
+        "</varlistentry></variablelist></chapter></book>"
+    )
+    (passage,) = read({"a.xml": book}).corpus
+    assert passage.text == (
+        "Barn\nFeeding\n\nOpen it.\n\nGo in.\n\nParts\n\nWing\n\nWide."
+    )

@@ -60,6 +60,7 @@ _MYST = re.compile(
 _TASK_BOX = re.compile(r"^\[[ xX]\](?:[ \t]+|$)")
 _UNSHOWN = ("myst_line_comment", "myst_target", "myst_block_break")
 _OPTION = re.compile(r":[\w-]+:.*")
+_CAPTION = re.compile(r"(?m)^[ \t]*:caption:[ \t]*(\S[^\n]*)$")
 _CODE_DIRECTIVES = """code code-block code-cell sourcecode literalinclude math mermaid graphviz raw eval-rst csv-table
 include image figure toctree bibliography autofunction autoclass automodule r python""".split()
 _TAG = re.compile(r"<(/?)([a-zA-Z][\w:-]*)((?:[^<>\"']|\"[^\"]*\"|'[^']*')*)>")
@@ -327,14 +328,27 @@ def _expand_directive(token: Token) -> list[Token]:
         return [token]
     directive = _DIRECTIVE.fullmatch(token.info.strip())
     if directive is None or directive[1].lower() in _CODE_DIRECTIVES:
-        title = _QUOTED_TITLE.search(token.info)
-        if title:
-            token.content = f"{title[1]}\n{token.content}"
-        return [token]
+        return _listing(token, "" if directive is None else directive[1].lower())
     lines = token.content.split("\n")
     while lines and _OPTION.fullmatch(lines[0].strip()):
         lines.pop(0)
     return _parse("\n".join([directive[2], "", *lines]))
+
+
+def _listing(token: Token, directive: str) -> list[Token]:
+    """A listing below its title, without the options of a directive; no token for a list of contents."""
+    title = _QUOTED_TITLE.search(token.info)
+    titles = [title[1]] if title else []
+    lines = token.content.split("\n")
+    if directive and _OPTION.match(lines[0].strip()):
+        end = next(
+            (i for i, line in enumerate(lines) if not _OPTION.match(line.strip())),
+            len(lines),
+        )
+        titles += _CAPTION.findall("\n".join(lines[:end]))
+        lines = lines[end:]
+    token.content = "\n".join([*titles, *lines])
+    return [] if directive == "toctree" else [token]
 
 
 def _closed_tags(pieces: Iterable[str]) -> frozenset[str]:

@@ -217,6 +217,18 @@ REWRITTEN: Mapping[str, Sequence[tuple[re.Pattern[str], Replacement]]] = {
             " ",
         ),
     ),
+    # pandoc shows words of the index and remarks of editors, and drops steps within steps and titles of lists.
+    "docbook": (
+        (re.compile(r"(?s)<(indexterm|remark)\b[^<>]*>.*?</\1>"), ""),
+        (re.compile(r"<(/?)substeps\b[^<>]*>"), r"<\1procedure>"),
+        (
+            re.compile(
+                r"(?s)(<(?:itemized|ordered|variable)list\b[^<>]*>|<procedure\b[^<>]*>)\s*"
+                r"(?:<info>\s*)?<title>(.*?)</title>(?:\s*</info>)?"
+            ),
+            r"<para>\2</para>\1",
+        ),
+    ),
     # pandoc drops notes at the end of an article, puts acknowledgements below the section before them, and
     # shows the preamble of a formula.
     "jats": (

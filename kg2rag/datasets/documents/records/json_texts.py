@@ -50,7 +50,14 @@ _QUESTIONS = (
 )
 _TEXTS = (
     *PASSAGE["text"],
-    *("context", "abstract_inverted_index", "extracted_content", "string", "cooked"),
+    *(
+        "context",
+        "abstract_inverted_index",
+        "extracted_content",
+        "string",
+        "cooked",
+        "canvascontent1",
+    ),
 )
 _TITLES = (*PASSAGE["title"], "heading", "head")
 _CONTAINER = "containing object"
@@ -280,7 +287,10 @@ def _text_of(value: Mapping[str, Any]) -> tuple[str, str]:
     """The name of the field with the text of an object, and the text; ("", "") for none."""
     texts = {name: flat_text(item) for name, item in value.items()}
     filled = {name: text for name, text in texts.items() if text}
-    name = _first_name(filled, _TEXTS)
+    pages = (
+        name for name, text in filled.items() if is_page(text) and has_phrase(text)
+    )
+    name = _first_name(filled, _TEXTS) or next(pages, "")
     return name, filled.get(name, "")
 
 
