@@ -287,10 +287,7 @@ def _text_of(value: Mapping[str, Any]) -> tuple[str, str]:
     """The name of the field with the text of an object, and the text; ("", "") for none."""
     texts = {name: flat_text(item) for name, item in value.items()}
     filled = {name: text for name, text in texts.items() if text}
-    pages = (
-        name for name, text in filled.items() if is_page(text) and has_phrase(text)
-    )
-    name = _first_name(filled, _TEXTS) or next(pages, "")
+    name = _first_name(filled, _TEXTS)
     return name, filled.get(name, "")
 
 
