@@ -185,24 +185,14 @@ def _sample(data: bytes) -> bytes:
 
 
 def _likely_encodings(sample: bytes, *, of_the_web: bool) -> list[str]:
-    """The encodings that chardet guesses for a sample, the likeliest first.
+    """The encodings that may be those of a sample, the likeliest first.
 
     Encodings in which the sample has control characters come last. If it has some in each encoding
     of the web, those of DOS and of old Macintoshes are guessed, too.
     """
-    from chardet import EncodingEra, detect_all
-
-    era = EncodingEra.ALL
-    if of_the_web:
-        era = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
-    encodings = [
-        str(guess["encoding"])
-        for guess in detect_all(_dense(sample), encoding_era=era)
-        if guess["encoding"]
-    ]
     likely = [
         encoding
-        for number, encoding in enumerate(encodings)
+        for number, encoding in enumerate(_guesses(_dense(sample), of_the_web))
         if number < MAX_GUESSES or encoding.casefold() in _SEVERAL_BYTES
     ]
     texts = {encoding: sample.decode(encoding, "replace") for encoding in likely}
@@ -212,6 +202,17 @@ def _likely_encodings(sample: bytes, *, of_the_web: bool) -> list[str]:
     if of_the_web and all(has_controls.values()):
         return _likely_encodings(sample, of_the_web=False)
     return sorted(likely, key=lambda e: (has_controls[e], _is_odd(texts[e])))
+
+
+def _guesses(sample: bytes, of_the_web: bool) -> list[str]:
+    """The encodings that chardet guesses for a sample: those of the web, or all."""
+    from chardet import EncodingEra, detect_all
+
+    era = EncodingEra.ALL
+    if of_the_web:
+        era = EncodingEra.MODERN_WEB | EncodingEra.LEGACY_ISO
+    guesses = detect_all(sample, encoding_era=era)
+    return [str(guess["encoding"]) for guess in guesses if guess["encoding"]]
 
 
 def _dense(sample: bytes) -> bytes:

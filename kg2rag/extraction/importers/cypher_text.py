@@ -40,26 +40,40 @@ def parts_of_patterns(file: Path) -> dict[str, list[Record]]:
 
     Edges of a variable that stands for no node are left out.
     """
-    nodes: dict[str, Record] = {}
-    edges: list[Record] = []
-    key_of: dict[str, str] = {}
-    head, is_reversed = "", False
+    graph = _CypherGraph()
+    head: Record | None = None
     relation: Record | None = None
+    is_reversed = False
     text = decode(file.read_bytes(), file).replace('""', '"')
     for arrow, *parts in map(re.Match.groups, _PATTERN.finditer(text)):
         if arrow is not None:
-            relation, is_reversed = _record(*parts[:3]), arrow == "<"
+            relation = _record(*parts[:3])
+            is_reversed = arrow == "<"
             continue
-        variable, labels, properties = parts[3:]
-        tail = key_of.get(variable, "")
-        if labels or properties:
-            tail = key_of[variable] = f"{labels.strip()} {properties or variable}"
-            nodes.setdefault(tail, {"id": f"n{len(nodes)}", **_record(*parts[3:])})
+        tail = graph.node_of(*parts[3:])
         if relation and head and tail:
-            ends = (tail, head) if is_reversed else (head, tail)
-            edges.append(_edge(relation, *(nodes[end]["id"] for end in ends)))
-        head, relation = tail, None
-    return {"nodes": list(nodes.values()), "edges": edges}
+            start, end = (tail, head) if is_reversed else (head, tail)
+            graph.edges.append(_edge(relation, start["id"], end["id"]))
+        head = tail
+        relation = None
+    return {"nodes": list(graph.nodes.values()), "edges": graph.edges}
+
+
+class _CypherGraph:
+    """The nodes by their labels and properties, the edges, and the node of each variable."""
+
+    def __init__(self) -> None:
+        self.nodes: dict[str, Record] = {}
+        self.edges: list[Record] = []
+        self._node_of_variable: dict[str, Record] = {}
+
+    def node_of(self, variable: str, labels: str, properties: str) -> Record | None:
+        """The node of a pattern, a new one if it has other labels or properties; None if it has neither."""
+        if labels or properties:
+            key = f"{labels.strip()} {properties or variable}"
+            new = {"id": f"n{len(self.nodes)}", **_record(variable, labels, properties)}
+            self._node_of_variable[variable] = self.nodes.setdefault(key, new)
+        return self._node_of_variable.get(variable)
 
 
 def _edge(relation: Record, start: object, end: object) -> Record:

@@ -143,11 +143,7 @@ class TriplesFile:
         )
         ends: list[Entity] = []
         statements: list[Statement] = []
-        headless = self._headless_rows()
-        notes[NO_HEADER] = len(headless)
-        records = enumerate(headless, start=1) if headless else self.records()
-        for number, record in records:
-            row = Row(self.path or "graph", number, _with_ends(record))
+        for row in self._rows(notes):
             _require_columns(row, needed)
             passage_id = "" if passage_ids is None else row.text("passage_id")
             cause = _fault(row)
@@ -165,6 +161,14 @@ class TriplesFile:
         return Extraction(
             triples_of(statements, notes), entities=_distinct(ends), notes=notes
         )
+
+    def _rows(self, notes: Counter[str]) -> Iterator[Row]:
+        """The rows of the file or of memory; `notes` counts those of a table without a header."""
+        headless = self._headless_rows()
+        notes[NO_HEADER] = len(headless)
+        records = enumerate(headless, start=1) if headless else self.records()
+        for number, record in records:
+            yield Row(self.path or "graph", number, _with_ends(record))
 
     def records(self) -> Iterator[tuple[int, Mapping[str, object]]]:
         """Every record with its line or number, from 1."""

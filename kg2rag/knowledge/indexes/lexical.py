@@ -265,6 +265,17 @@ class LexicalIndex:
 
         The list is empty if the texts lack one of them.
         """
+        words = self._words_and_numbers_of(term)
+        if words or term.isdecimal():
+            return words or self._halves_of(term)
+        if any(map(str.isdigit, term)):
+            return self._parts_of_identifier(term)
+        if self.languages.get(script_of(term)) in COMPOUNDING:
+            return self._halves_of(term) or self._compounds_of(term)
+        return []
+
+    def _words_and_numbers_of(self, term: str) -> list[str]:
+        """The terms of the words and numbers in a term, or of the groups of a number, if texts have all."""
         parts = _DIGITS_OR_LETTERS.findall(term)
         if term.isdecimal() and len(term) <= MAX_DIGITS:
             parts = f"{int(term):,}".split(",")
@@ -273,12 +284,6 @@ class LexicalIndex:
         ]
         if len(parts) > 1 and all(map(self._has, stems)):
             return stems
-        if term.isdecimal():
-            return self._halves_of(term)
-        if any(map(str.isdigit, term)):
-            return self._parts_of_identifier(term)
-        if self.languages.get(script_of(term)) in COMPOUNDING:
-            return self._halves_of(term) or self._compounds_of(term)
         return []
 
     def _parts_of_identifier(self, term: str) -> list[str]:
