@@ -53,6 +53,7 @@ SPELLINGS: Mapping[str, Changes] = {
     "finnish": _changes(("nen$", "se"), ("us$", "ukse")),
     "german": _changes(("([aou])e", r"\1")),
     "hungarian": _changes(("([brt])ol$", r"\1ól"), ("n[ae]l$", "nál"), ("ert$", "ért")),
+    "polish": _changes(("(am|rzej|ciej)$", r"\1a")),  # no endings in "Adam", "Andrzej"
     "russian": _changes(*_RUSSIAN_NAMES),
     "ukrainian": _changes(("і", "и"), ("є", "е"), ("иив$", "иев"), ("ив$", "ов"), *_RUSSIAN_NAMES),
 }  # fmt: skip
@@ -197,13 +198,16 @@ def joined_forms(
 ) -> list[int]:
     """The code of the name behind each key, (n_keys,); a key that is no form is the name itself.
 
-    Of the forms of a name, the most frequent one is the name; `counts` has the frequency of each.
+    Of the forms of a name, the most frequent one is the name, of equally frequent ones the shortest;
+    `counts` has the frequency of each.
 
     >>> joined_forms(["einsteins", "einstein", "hans", "han"], [2, 5, 9, 1], {"latin": "german"})
     [1, 1, 2, 3]
     """
     code_of: dict[str, int] = {}
-    for code in sorted(range(len(keys)), key=lambda code: -counts[code]):
+    for code in sorted(
+        range(len(keys)), key=lambda code: (-counts[code], len(keys[code]))
+    ):
         code_of.setdefault(stem_of_name(keys[code], languages), code)
     names = []
     for code, key in enumerate(keys):

@@ -43,6 +43,7 @@ _SYLLABLES = SYLLABLES.replace("\\", "")  # of a class of RE2
 CAPITALS_BLANKS = 2
 """Minimum of blanks by which a phrase in capitals is a text and not a name."""
 _ENDING = re.compile(r"(['’]s|['’\-]+)$")
+_TURKISH_ENDING = re.compile(r"(['’]\w+|['’\-]+)$")  # "İstanbul'da"
 _ELISION = re.compile(r"(\w+)['’](?=\w)")  # of an article or preposition: "l'Algérie"
 
 
@@ -56,7 +57,8 @@ def find_mentions(corpus: Corpus, *, size: int = SIZE) -> MentionTable:
     spellings = further_spellings(title_keys, names)
     lexicon = lexicon_of(title_keys, languages, names, spellings)
     stop_words = foreign_stop_words(passages)
-    phrases = _Phrases({}, [], FUNCTION_WORDS | stop_words)
+    ending = _TURKISH_ENDING if "turkish" in languages.values() else _ENDING
+    phrases = _Phrases({}, [], FUNCTION_WORDS | stop_words, ending)
     pattern = name_pattern(FOREIGN_LINK_WORDS & stop_words)
     # Rows, sentences and codes of titles or phrases, (3, n) in each block.
     title_mentions: list[IntArray] = []
@@ -160,12 +162,13 @@ class _Phrases(NamedTuple):
     """The capitalised phrases of a corpus.
 
     `code_of` maps a key to its code, and `names` has the first spelling of each code.
-    `opening_words` are normalised words that begin sentences but no names.
+    `opening_words` are normalised words that begin sentences but no names; `ending` is behind a name.
     """
 
     code_of: dict[str, int]
     names: list[str]
     opening_words: frozenset[str]
+    ending: re.Pattern[str]
 
     def codes(self, surfaces: list[str]) -> IntArray:
         """The codes of surfaces, (n,), -1 for one that is no name; new names are added."""
@@ -179,7 +182,7 @@ class _Phrases(NamedTuple):
 
     def _code(self, surface: str) -> int:
         """The code of a surface, -1 if it is no name; a new name is added."""
-        key_and_name = name_of(surface, self.opening_words)
+        key_and_name = name_of(surface, self.opening_words, self.ending)
         if key_and_name is None:
             return -1
         key, name = key_and_name
@@ -282,7 +285,9 @@ def _titles(
 
 
 def name_of(
-    phrase: str, opening_words: frozenset[str] = FUNCTION_WORDS
+    phrase: str,
+    opening_words: frozenset[str] = FUNCTION_WORDS,
+    ending: re.Pattern[str] = _ENDING,
 ) -> tuple[str, str] | None:
     """The key and the name of a capitalised phrase, without leading function words; None for no name.
 
@@ -292,7 +297,7 @@ def name_of(
     words: Sequence[str] = search_text(phrase).split()
     while words and _is_function_word(normalise(words[0]), opening_words):
         words = words[1:]
-    name = _ENDING.sub("", _without_elision(" ".join(words), opening_words))
+    name = ending.sub("", _without_elision(" ".join(words), opening_words))
     key = normalise(name)
     return (key, name) if len(key) > 1 and not set(key.split()) <= CALENDAR else None
 

@@ -29,14 +29,13 @@ def inner_names(
     languages: Mapping[str, str],
     titles: Sequence[str],
 ) -> dict[int, str]:
-    """Code of a phrase that is no name itself -> the name at its end, the longest one.
+    """Code of a phrase of one passage -> the name that it is, or that is at its end, the longest one.
 
     `names` and `is_name`, (n_phrases,), are of each phrase; `occurrences`, (2, n), are the code of a
-    phrase and the row of its passage. Forms of a name count as one, under the spelling of a phrase of
-    its own, else of the first. Keys of `titles` are no such names.
+    phrase and the row of its passage. Forms of a name count as one, under that of
+    another name, else the shortest. Keys of `titles` are no such names.
     """
     rows = _rows_of_codes(occurrences)
-    phrases = {code: _stem(names[code], languages) for code in rows}
     ends = {
         code: [(_stem(end, languages), end) for end in _ends(names[code])]
         for code in rows
@@ -44,12 +43,13 @@ def inner_names(
     }
     rows_of: defaultdict[str, set[int]] = defaultdict(set)
     spelling: dict[str, str] = {}
-    for code, stem in phrases.items():
-        rows_of[stem] |= rows[code]
-        spelling.setdefault(stem, names[code])
     for code, stem, end in _each_end(ends):
         rows_of[stem] |= rows[code]
-        spelling.setdefault(stem, end)
+        if len(end) < len(spelling.get(stem, f"{end} ")):
+            spelling[stem] = end
+    for code in np.flatnonzero(is_name).tolist():
+        rows_of[_stem(names[code], languages)] |= rows.get(code, set())
+        spelling[_stem(names[code], languages)] = names[code]
     title_keys = frozenset(titles)
     end_of: dict[int, str] = {}
     for code, stem, _ in _each_end(ends):
@@ -73,15 +73,15 @@ def _stem(name: str, languages: Mapping[str, str]) -> str:
 
 
 def _ends(name: str) -> list[str]:
-    """The ends of a phrase from a capitalised word on, the longest first, without the phrase itself.
+    """The ends of a phrase from a capitalised word on, the longest first.
 
-    >>> _ends("Prezident von Anna Maria Berg")
-    ['Anna Maria Berg', 'Maria Berg']
+    >>> _ends("Anna Maria von Berg")
+    ['Anna Maria von Berg', 'Maria von Berg']
     """
     words = name.split()
     ends = [
         _ELISION.sub("", " ".join(words[start:]))
-        for start in range(1, len(words) - LEAST_WORDS + 1)
+        for start in range(len(words) - LEAST_WORDS + 1)
     ]
     return [end for end in ends if end[0].isupper()]
 

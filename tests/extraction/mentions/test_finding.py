@@ -104,6 +104,27 @@ def test_every_mention_has_the_text_of_its_sentence_and_each_text_is_there_once(
         ),
         (
             [
+                "Adam Mickiewicz nie urodził się w tym mieście, ale w innym.",
+                "Wiersze Adama Mickiewicza są znane i nie są krótkie.",
+            ],
+            "Adam Mickiewicz",
+        ),
+        (
+            [
+                "Orhan Pamuk çok ünlü bir yazardır ve bu kitap onun değildir.",
+                "Bu romanı Orhan Pamuk'un yazdığı söylenir ama bu doğru değil.",
+            ],
+            "Orhan Pamuk",
+        ),
+        (
+            [
+                "Критики хвалили Владимира Бортко за сериал, но он не был рад.",
+                "Режиссёр Владимир Бортко снял сериал, который был не нов.",
+            ],
+            "Владимир Бортко",
+        ),
+        (
+            [
                 "Il quadro si trova nella Galleria degli Uffizi, che non è lontana.",
                 "La Galleria degli Uffizi è chiusa e non si sa quando aprirà di nuovo.",
             ],
@@ -118,6 +139,18 @@ def test_a_name_of_another_language_is_found_beside_other_capitalised_words(
     table = find_mentions(Corpus.from_passages(passages))
     assert table.names == [name]
     assert table.row.tolist() == [0, 1]
+
+
+def test_a_name_beside_a_noun_is_one_with_the_name_of_other_passages() -> None:
+    texts = [
+        "Anna Großmann lobte den Rat, und sie war nicht allein.",
+        "Der Rat lobte auch Anna Großmann, die nicht da war.",
+        "Der Rat wählte Bürgermeisterin Anna Großmann, und das war gut.",
+    ]
+    passages = [Passage(str(i), "", text, str(i), 0) for i, text in enumerate(texts)]
+    table = find_mentions(Corpus.from_passages(passages))
+    is_anna = table.key == table.names.index("Anna Großmann")
+    assert table.row[is_anna].tolist() == [0, 1, 2]
 
 
 def test_a_whole_name_is_not_divided() -> None:
