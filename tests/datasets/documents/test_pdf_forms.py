@@ -44,3 +44,19 @@ def test_letters_whose_characters_a_pdf_does_not_tell_are_told(read):
     remarks = documents.report.set_index("document")["remark"]
     assert remarks["a.pdf"] == ""
     assert "OCR" in remarks["b.pdf"]
+
+
+def test_texts_written_on_a_page_are_read_and_comments_are_left_out(read):
+    note = (
+        "{} 0 obj<</Type/Annot/Subtype/{}/Contents({})/Rect[72 600 300 620]>>\nendobj\n"
+    )
+    pdf = pdf_of(["Claims are filed within six weeks."]).decode("latin-1")
+    pdf = pdf.replace("/Parent 2 0 R", "/Parent 2 0 R/Annots[20 0 R 21 0 R]")
+    notes = note.format(20, "FreeText", "Name: Ada Byron")
+    notes += note.format(21, "Text", "Ask the lawyer")
+    documents = read({"a.pdf": pdf.replace("trailer", notes + "trailer").encode()})
+    assert documents.corpus[0].text.split("\n\n") == [
+        "Claims are filed within six weeks.",
+        "Name: Ada Byron",
+    ]
+    assert documents.report.loc[0, ["left_out", "lost"]].tolist() == [3, 0]

@@ -12,6 +12,10 @@ from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, join_remarks, one_line
 from kg2rag.datasets.documents.contents_headings import contents_headings, line_key
+from kg2rag.datasets.documents.pdf.annotations import (
+    annotations_of,
+    remark_on_attachments,
+)
 from kg2rag.datasets.documents.pdf.letters import page_text
 from kg2rag.datasets.documents.pdf.outline import Outline, outline_of
 from kg2rag.datasets.documents.pdf.unread_letters import remark_on_letters
@@ -21,6 +25,7 @@ from kg2rag.datasets.documents.running_heads import (
     body_rows,
     running_heads,
 )
+from kg2rag.text.records import DataError
 
 _FORMS_OF_XML = (2, 3)
 """pdfium's numbers of forms in XML (XFA)."""
@@ -64,10 +69,11 @@ class PdfText(NamedTuple):
 
 
 def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
-    """The document of a PDF; the title in its properties is not read, since it is often wrong."""
-    import pypdfium2
+    """The document of a PDF; the title in its properties is not read, since it is often wrong.
 
-    with pypdfium2.PdfDocument(data) as document:
+    DataError: it is encrypted with a password.
+    """
+    with _opened(data) as document:
         pages = [page_text(page.get_textpage()) for page in document]
         texts = [
             _UNSHOWN.sub("", _HYPHEN.sub(_kept_hyphen, page.text)).strip("\n")
@@ -79,20 +85,37 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
         pdf_text = pdf_blocks(
             [text.split("\n") for text in texts], outline, line_levels
         )
-        on_letters = remark_on_letters(pages)
-    remark = join_remarks(_remark_on_empty_pages(texts), on_letters)
+        annotations = annotations_of(document)
+        further = [remark_on_letters(pages), remark_on_attachments(document)]
+    remark = join_remarks(_remark_on_empty_pages(texts), *further)
     if form:
         remark = join_remarks("the values of its form are read last", remark)
     elif kind_of_form in _FORMS_OF_XML:
         remark = join_remarks("the values of its form (XFA) are not read", remark)
+    blocks = [*form, *annotations.blocks]
+    source = [pdf_text.source, *(block.text for block in blocks), *annotations.comments]
     return [
         FileDocument(
-            [*pdf_text.blocks, *form],
-            source="\n".join([pdf_text.source, *(block.text for block in form)]),
-            left_out="\n".join(pdf_text.left_out),
+            [*pdf_text.blocks, *blocks],
+            source="\n".join(source),
+            left_out="\n".join([*pdf_text.left_out, *annotations.comments]),
             remark=remark,
         )
     ]
+
+
+def _opened(data: bytes) -> Any:
+    """A document of pypdfium2; DataError: it is encrypted with a password."""
+    import pypdfium2
+
+    try:
+        return pypdfium2.PdfDocument(data)
+    except pypdfium2.PdfiumError as error:
+        if "password" in str(error).casefold():
+            raise DataError(
+                "it is encrypted with a password: save it without one."
+            ) from None
+        raise
 
 
 def _kept_hyphen(hyphen: re.Match[str]) -> str:
