@@ -30,7 +30,7 @@ IDS = ("docno", "docid", "corpus-id", "corpus_id", "chunk_id", "pid", "document_
 """Further names of columns with the ids of passages or documents."""
 CONTEXTS = (
     *("context", "passage", "paragraph", "chunk", "evidence", "excerpt", "snippet"),
-    *("source_text", "chunk_text", "document"),
+    *("source_text", "chunk_text", "document", "references"),
 )
 """Names of a column with the text, or a list of texts, from which a question and its answer are."""
 JUDGED_TEXTS = (*CONTEXTS, "reference")
@@ -135,7 +135,7 @@ def _without_unknown_ids(
     ):
         return rows
     names = [str(name) for row in rows for name in flattened(row.get(gold, []))]
-    if any(map(index.has_name, names)):
+    if any(map(index.is_identifier, names)):
         return rows
     notes[f"values of the questions' column {gold!r} that the corpus lacks"] = len(
         names
@@ -173,9 +173,19 @@ def _graded_pairs(
 def _renamed(
     rows: Sequence[Mapping[str, Any]], field_of: Mapping[str, str]
 ) -> list[dict[str, Any]]:
-    """The rows with the names of fields in place of those of columns."""
+    """The rows with the names of fields in place of those of columns.
+
+    Another column with the name of a field, such as `text` beside `question`, is called "other text".
+    """
+    fields = set(field_of.values())
+    names = {
+        column: f"other {column}"
+        for column in distinct_columns(rows)
+        if column in fields and column not in field_of
+    }
+    names |= field_of
     return [
-        {field_of.get(column, column): value for column, value in row.items()}
+        {names.get(column, column): value for column, value in row.items()}
         for row in rows
     ]
 

@@ -29,17 +29,20 @@ _PARTS = frozenset(
 _ANSWERS = frozenset(
     name + ending for name in ("answer", "output", "response") for ending in ("", "s")
 )
+_INDEXES = frozenset(("idx", "index", "indexes", "indices"))
 _WORD = re.compile(r"[^\W\d_]+")
 _CAPITAL = re.compile(r"(?<=[a-z])([A-Z])")
 
 
 def is_gold_column(column: str) -> bool:
-    """Whether a name of several words has one of `_JUDGED` and one of `_PARTS`.
+    """Whether a name of several words has one of `_JUDGED` and one of `_PARTS`, or gold and an index.
 
     >>> [is_gold_column(name) for name in ("goldPassages", "expected_doc_ids", "retrieved_contexts", "reference")]
     [True, True, False, False]
     """
     words = _words(column)
+    if "gold" in words and not words.isdisjoint(_INDEXES):
+        return True
     return not (words.isdisjoint(_JUDGED) or words.isdisjoint(_PARTS))
 
 

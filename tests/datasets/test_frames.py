@@ -605,3 +605,10 @@ def test_arrays_within_the_cells_of_a_parquet_file_are_lists(tmp_path):
         [question] = from_texts(FERRIES).with_questions(questions).questions
         assert dict(question.gold) == {"p1": 1}
         assert question.answers[:2] == ("noon", "at noon")
+
+
+def test_a_column_called_text_beside_that_of_questions_is_no_question():
+    corpus = [{"id": "a", "text": "One text."}]
+    rows = [{"question": "Which?", "text": "One text.", "gold": "a"}]
+    data = from_frames(corpus, rows)
+    assert [question.text for question in data.questions] == ["Which?"]

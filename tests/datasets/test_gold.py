@@ -460,3 +460,16 @@ def test_examples_of_langsmith_may_be_a_list_of_objects():
     data = kg2rag.from_frames(CORPUS, rows)
     assert data.questions[0].answers == ("nine",)
     assert data.questions[0].gold == {"sub/fare.md#1": 1}
+
+
+def test_a_column_may_have_rows_of_the_corpus_as_gold():
+    corpus = [{"text": "One text."}, {"text": "Another text."}]
+    row = {"question": "Which?", "text": "Another text.", "idx_gold_in_corpus": 1}
+    assert kg2rag.from_frames(corpus, [row]).questions[0].gold == {"1": 1}
+
+
+def test_references_with_their_places_are_finer_than_the_name_of_a_file():
+    references = json.dumps([{"content": FARES, "start_index": 3, "end_index": 9}])
+    row = {"question": "Fee?", "references": references, "corpus_id": "fare"}
+    data = kg2rag.from_frames(CORPUS, [row])
+    assert data.questions[0].gold == {"sub/fare.md#1": 1}

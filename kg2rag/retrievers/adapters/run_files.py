@@ -32,6 +32,11 @@ PASSAGE_COLUMNS = (
     *("passage_id", "docno", "docid", "doc_id", "corpus-id", "corpus_id"),
     *("chunk_id", "pid", "document_id", "id", "_id"),
 )
+DOCUMENT_COLUMNS = (
+    *("document", "doc", "source", "file", "filename", "file_name"),
+    *("document_uri", "url", "uri", "path"),
+)
+"""The columns with names of documents, which are hits if no column has ids."""
 SCORE_COLUMNS = ("score", "_score", "similarity", "relevance", "relevance_score")
 QUERY_OBJECTS = ("query", "question", "topic", "request")
 """The fields of objects that hold the id of the query of a record."""
@@ -286,7 +291,7 @@ def _with_inner_ids(hit: Mapping[str, Any]) -> dict[str, Any]:
     ids = {
         name: fields[name]
         for fields in inner
-        for name in PASSAGE_COLUMNS
+        for name in (*PASSAGE_COLUMNS, *DOCUMENT_COLUMNS)
         if name in fields
     }
     return {**ids, **{name: v for name, v in hit.items() if v is not None}}

@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 
 from kg2rag.retrievers.adapters.run_files import (
+    DOCUMENT_COLUMNS,
     PASSAGE_COLUMNS,
     QUERY_COLUMNS,
     QUERY_TEXTS,
@@ -138,7 +139,7 @@ def _passage_columns(frame: pd.DataFrame, ids: Container[str]) -> list[str]:
     """
     names = [
         name
-        for name in PASSAGE_COLUMNS
+        for name in (*PASSAGE_COLUMNS, *DOCUMENT_COLUMNS)
         for column in frame.columns
         if str(column).casefold() == name and _has_id(frame[column], ids)
     ]

@@ -345,3 +345,12 @@ def test_lists_printed_in_a_table_are_hits(data: QADataset, tmp_path: Path) -> N
     frame.to_csv(tmp_path / "result.csv", index=False)
     result = compare({"run": tmp_path / "result.csv"}, data, metrics=["recall@1"])
     assert result.per_query["recall@1"].tolist() == [1.0, 0.0]
+
+
+def test_hits_of_a_table_may_be_files(tmp_path: Path) -> None:
+    corpus = {"a.md": "Ada wrote notes.", "b.md": "An engine."}
+    data = from_frames(corpus, [{"question": "What?", "gold": "b.md"}])
+    path = tmp_path / "run.csv"
+    path.write_text(",question,document,rank\n0,What?,a.md,0\n1,What?,b.md,1\n")
+    table = compare({"run": path}, data, metrics=["mrr@10"]).per_query
+    assert table["mrr@10"].tolist() == [0.5]
