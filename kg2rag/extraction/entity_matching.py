@@ -384,6 +384,7 @@ def _folder_source(folder: Path) -> Extractor:
 
 FOLDERS: Mapping[str, Callable[[Path], Extractor]] = {
     GRAPH: LightRAG,
+    CHUNKS: lambda file: LightRAG(file.parent / GRAPH),
     "entities.parquet": lambda file: MicrosoftGraphRAG(file.parent),
     "create_final_entities.parquet": lambda file: MicrosoftGraphRAG(file.parent),
     ABOUT: lambda file: SavedGraph(file.parent),

@@ -33,8 +33,8 @@ tail: tailname taillabel tailtext tailentity objectname objecttext objectlabel t
     voorwerp obiekt dopełnienie cel объект дополнение сущность2 цель об'єкт obiect nesne αντικείμενο
     尾实体 宾语 客体 实体2 终点 目标节点 目标实体 尾實體 受詞 賓語 實體2
     目的語 エンティティ2 終点 목적어 개체2 객체 กรรม المفعول الخبر נשוא कर्म
-relation: labellabel plabel proplabel propertylabel predicatelabel predicatename relationlabel displayrelation relation
-    predicate pred relationship
+relation: labellabel plabel proplabel propertylabel predicatelabel predicatename relationlabel displayrelation predicate
+    pred relation relationship
     rel relationtype relationshiptype reltype relationname relationshipname relname edgelabel edgetype property
     interaction sharedinteraction verb beziehung prädikat relación relacion predicado relação relacao relazione
     predicato prédicat relatie gezegde relacja orzeczenie vztah отношение связь предикат сказуемое відношення зв'язок

@@ -118,6 +118,24 @@ def test_the_sections_of_an_export_of_lightrag_are_tables(tmp_path: Path) -> Non
     assert triple.description == "He steers her."
 
 
+def test_a_folder_of_lightrag_without_its_graph_is_named(tmp_path: Path) -> None:
+    (tmp_path / "kv_store_text_chunks.json").write_text("{}")
+    (tmp_path / "vdb_entities.json").write_text('{"data": []}')
+    with pytest.raises(
+        FileNotFoundError, match=r"graph_chunk_entity_relation\.graphml"
+    ):
+        _graph_of(tmp_path)
+
+
+def test_the_predicate_of_kgx_precedes_its_relation(tmp_path: Path) -> None:
+    file = tmp_path / "edges.tsv"
+    file.write_text(
+        "subject\tpredicate\tobject\trelation\n"
+        "Marek Lund\tbiolink:steers\tHalina\tRO:0002\n"
+    )
+    assert _graph_of(file).triple(0).relation == "biolink:steers"
+
+
 def test_labels_name_nodes_whose_names_are_their_numbers(tmp_path: Path) -> None:
     graph = nx.DiGraph()
     graph.add_node(0, label="Marek Lund")
