@@ -82,3 +82,11 @@ def test_an_instance_may_begin_again_and_articles_count_in_chinese(read):
     )
     [(_, text)] = passages_of(documents).values()
     assert text == "第一条 船舶靠港。\n\n第二条 小艇缴费。\n\n第十一条 引航员登船。"
+
+
+def test_a_list_without_a_definition_has_no_numbers(read):
+    lost = '<w:num w:numId="7"><w:abstractNumId w:val="99"/></w:num>'
+    body = item("Ships pay.", 0, 7) + item("Boats pay.", 0, 8)
+    parts = numbering(CLAUSES, overrides=lost)
+    [(_, text)] = passages_of(read({"a.docx": docx_of(body, numbering=parts)})).values()
+    assert text == "Ships pay.\n\nBoats pay."

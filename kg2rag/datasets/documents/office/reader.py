@@ -185,13 +185,21 @@ def _chart_rows(root: Any) -> list[str]:
         values = _points(series, "val")
         if 0 < len(values) <= MOST_POINTS:
             points = [
-                f"{categories.get(number, '')} {value}".strip()
+                f"{categories.get(number, '')} {_shown_number(value)}".strip()
                 for number, value in values.items()
             ]
             rows.append(CELL_BREAK.join(filter(None, [name, *points])))
         else:
             rows += filter(None, [name, CELL_BREAK.join(categories.values())])
     return list(dict.fromkeys(rows))
+
+
+def _shown_number(text: str) -> str:
+    """A number as a chart shows it, without the digits that its binary form adds."""
+    try:
+        return f"{float(text):.10g}"
+    except ValueError:
+        return text
 
 
 def _points(series: Any, part: str) -> dict[str, str]:

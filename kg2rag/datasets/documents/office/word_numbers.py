@@ -78,12 +78,19 @@ class _Lists:
         style_ids = [_value(paragraph, "{*}pPr/{*}pStyle")]
         sources = [paragraph, *base_styles(style_ids[0], self.styles)]
         instance = _first(sources, "{*}pPr/{*}numPr/{*}numId")
-        if instance not in self._instances:
+        if not self._is_defined(instance):
             return None
         level = _first(sources, "{*}pPr/{*}numPr/{*}ilvl")
         if not level:
             level = self._level_of_style(instance, style_ids[0])
         return instance, int(level) if level.isdigit() else 0
+
+    def _is_defined(self, instance: str) -> bool:
+        """Whether an instance of a list and its definition exist."""
+        element = self._instances.get(instance)
+        if element is None:
+            return False
+        return _value(element, "{*}abstractNumId") in self._definitions
 
     def _level_of_style(self, instance: str, style_id: str) -> str:
         """The level of a list that is bound to a style; "0" for none."""
@@ -99,9 +106,10 @@ class _Lists:
         ]
         linked = self.styles.get(_value(element, "{*}numStyleLink"))
         if linked is not None:
-            target = self._instances.get(_value(linked, "{*}pPr/{*}numPr/{*}numId"))
-            if target is not None:
-                return self._definitions[_value(target, "{*}abstractNumId")]
+            target = _value(linked, "{*}pPr/{*}numPr/{*}numId")
+            if self._is_defined(target):
+                element = self._instances[target]
+                return self._definitions[_value(element, "{*}abstractNumId")]
         return element
 
     def count(self, instance: str, level: int) -> tuple[str, str]:
