@@ -404,8 +404,11 @@ _ADJACENCY = (
     "a list of adjacent nodes is not read, since blanks divide its names and it has no relations. Write the graph as "
     "GraphML, for example by networkx or igraph."
 )
+_PICKLE = "a pickle can run code and is not read. Write the graph as GraphML (networkx.write_graphml)."
 REFUSED: Mapping[str, str] = {
     **dict.fromkeys((".adjlist", ".multiline_adjlist", ".lgl"), _ADJACENCY),
+    **dict.fromkeys((".pickle", ".pkl", ".gpickle"), _PICKLE),
+    ".dump": "A dump of a database is not read. Export the graph, for example by apoc.export.json.all.",
     ".gdf": "GDF is not read. Export the graph from Gephi as GEXF or GraphML.",
 }
 """Suffix of an unsupported format -> the reason and the alternative."""

@@ -28,6 +28,7 @@ NAMED_SHARE = 0.5
 EDGE_FIELDS = ("passage_id", "strength", "weight", "confidence", "description")
 """Fields of an edge that a column of JSON may hold."""
 _CONCEPTNET = re.compile(r"/c/[a-z-]+/([^/]+)(?:/.*)?|/r/(.+)")
+_BRACKETS = re.compile(r"\(.*\)|\[.*\]|<.*>")
 Rows = Sequence[Sequence[str]]
 
 
@@ -37,13 +38,23 @@ def headless_rows(file: Path) -> list[Record]:
     if len(set(map(len, rows))) > 1:
         return []
     fields, rows = _without_objects(rows, file)
-    rows = _without_column_of_all(rows)
+    rows = _without_column_of_all(_without_brackets(rows))
     columns = _columns_of_edges(rows, rows[1:])
     if not columns:
         return []
     return [
         {**of_row, **dict(zip(columns, map(_plain_name, row), strict=True))}
         for of_row, row in zip(fields, rows, strict=True)
+    ]
+
+
+def _without_brackets(rows: Rows) -> Rows:
+    """The rows without the brackets around each and the quotes around cells, as in "('a', 'b', 'c')"."""
+    if not rows or not all(_BRACKETS.fullmatch(row[0] + row[-1]) for row in rows):
+        return rows
+    return [
+        [cell.strip("'\"") for cell in (row[0][1:], *row[1:-1], row[-1][:-1])]
+        for row in rows
     ]
 
 

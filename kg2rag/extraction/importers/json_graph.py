@@ -103,7 +103,7 @@ def graph_of_json(value: Any, file: Path) -> nx.Graph | None:
         head = _node_at(edge, "head", key_of, where)
         tail = _node_at(edge, "tail", key_of, where)
         # add_edge would take an attribute "key" for the key of the edge.
-        graph.add_edges_from([(head, tail, _attributes(edge))])
+        graph.add_edges_from([(head, tail, _edge_attributes(edge))])
     return graph
 
 
@@ -457,6 +457,15 @@ def _attributes(record: Record) -> dict[str, Any]:
         relation = record[column]
         if isinstance(relation, Mapping) and "text" in relation:
             attributes[column] = relation["text"]
+    return attributes
+
+
+def _edge_attributes(edge: Record) -> dict[str, Any]:
+    """The attributes of an edge; a number "value" of D3 or vis.js is its weight."""
+    attributes = _attributes(edge)
+    value = attributes.get("value")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        attributes.setdefault("weight", value)
     return attributes
 
 

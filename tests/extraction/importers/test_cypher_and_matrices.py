@@ -136,6 +136,44 @@ def test_the_predicate_of_kgx_precedes_its_relation(tmp_path: Path) -> None:
     assert _graph_of(file).triple(0).relation == "biolink:steers"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "(Marek Lund, steers, Halina)\n(Ida Berg, knows, Marek Lund)\n",
+        "('Marek Lund', 'steers', 'Halina')\n('Ida Berg', 'knows', 'Marek Lund')\n",
+    ],
+)
+def test_brackets_around_triples_in_text_are_no_part_of_names(
+    tmp_path: Path, text: str
+) -> None:
+    file = tmp_path / "triples.txt"
+    file.write_text(text)
+    assert list(_graph_of(file).names) == ["Marek Lund", "Halina", "Ida Berg"]
+
+
+def test_the_value_of_a_link_of_d3_is_its_weight(tmp_path: Path) -> None:
+    file = tmp_path / "graph.json"
+    names = ["Marek Lund", "Halina", "Ida Berg"]
+    links = [
+        {"source": "Marek Lund", "target": "Halina", "value": 1},
+        {"source": "Ida Berg", "target": "Marek Lund", "value": 3},
+    ]
+    nodes = [{"id": name, "group": 1} for name in names]
+    file.write_text(json.dumps({"nodes": nodes, "links": links}))
+    result = _graph_of(file)
+    assert [result.triple(row).strength for row in range(2)] == [5.0, 10.0]
+
+
+@pytest.mark.parametrize("name", ["graph.gpickle", "graph.pkl", "neo4j.dump"])
+def test_a_format_that_is_not_read_has_an_alternative(
+    tmp_path: Path, name: str
+) -> None:
+    file = tmp_path / name
+    file.write_bytes(b"\x80\x04N.")
+    with pytest.raises(DataError, match=rf"{name}.*(GraphML|apoc)"):
+        _graph_of(file)
+
+
 def test_labels_name_nodes_whose_names_are_their_numbers(tmp_path: Path) -> None:
     graph = nx.DiGraph()
     graph.add_node(0, label="Marek Lund")
