@@ -23,6 +23,7 @@ from kg2rag.text.records import (
     parse_parquet,
     quote,
 )
+from kg2rag.types.gold_columns import GOLD, is_gold_column
 
 QUERY_COLUMNS = ("query_id", "qid", "q_id", "query-id", "question_id")
 QUERY_TEXTS = ("query", "question", "user_input")
@@ -35,8 +36,9 @@ PASSAGE_COLUMNS = (
 DOCUMENT_COLUMNS = (
     *("document", "doc", "source", "file", "filename", "file_name"),
     *("document_uri", "url", "uri", "path"),
+    *("text", "content", "page_content", "contents"),
 )
-"""The columns with names of documents, which are hits if no column has ids."""
+"""The columns with names of documents or texts of passages, which are hits if no column has ids."""
 SCORE_COLUMNS = ("score", "_score", "similarity", "relevance", "relevance_score")
 QUERY_OBJECTS = ("query", "question", "topic", "request")
 """The fields of objects that hold the id of the query of a record."""
@@ -272,7 +274,11 @@ def _hits_of_query(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
 
     Answers of Elasticsearch, Qdrant and others have them in objects within the record.
     """
-    lists = [value for value in record.values() if isinstance(value, list)]
+    lists = [
+        value
+        for name, value in record.items()
+        if isinstance(value, list) and not _is_of_gold(name)
+    ]
     objects = next(filter(_are_objects, lists), None)
     if objects is not None:
         return _with_ranks(list(map(_with_inner_ids, objects)))
@@ -283,6 +289,11 @@ def _hits_of_query(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
     return [
         {"passage_id": id_, "rank": rank} for rank, id_ in enumerate(lists[0], start=1)
     ]
+
+
+def _is_of_gold(name: str) -> bool:
+    """Whether a list has gold by its name, and not hits."""
+    return name in GOLD or is_gold_column(name) or name == "gold_list"
 
 
 def _with_inner_ids(hit: Mapping[str, Any]) -> dict[str, Any]:

@@ -354,3 +354,21 @@ def test_hits_of_a_table_may_be_files(tmp_path: Path) -> None:
     path.write_text(",question,document,rank\n0,What?,a.md,0\n1,What?,b.md,1\n")
     table = compare({"run": path}, data, metrics=["mrr@10"]).per_query
     assert table["mrr@10"].tolist() == [0.5]
+
+
+def test_lists_of_gold_in_the_record_of_a_query_are_no_hits(
+    data: QADataset, tmp_path: Path
+) -> None:
+    record = {
+        "query": "What?",
+        "gold_list": [{"text": "An engine."}],
+        "retrieval_ground_truth": [{"document_id": "b"}],
+        "retrieval_list": [
+            {"text": "Ada wrote notes.", "score": 0.9},
+            {"text": "An engine.", "score": 0.7},
+        ],
+    }
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps([record]))
+    table = compare({"run": path}, data, metrics=["mrr@10"]).per_query
+    assert table["mrr@10"].tolist() == [0.5, 0.0]
