@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from ctypes import c_ushort
 from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, counted_remark, one_line
+from kg2rag.datasets.documents.pdf.letters import PageText
 
 MAX_CHARACTERS = 20_000
 """Longest text of an annotation that is read."""
@@ -25,14 +26,14 @@ class Annotations(NamedTuple):
     comments: list[str]
 
 
-def annotations_of(document: Any) -> Annotations:
-    """The annotations of a document of pypdfium2, page by page."""
+def annotations_of(pages: Sequence[PageText]) -> Annotations:
+    """The annotations of a document, page by page."""
     import pypdfium2.raw as pdfium
 
     blocks = list[Block]()
     comments = list[str]()
-    for number, page in enumerate(document, start=1):
-        for kind, text in _texts(page.raw):
+    for number, page in enumerate(pages, start=1):
+        for kind, text in _texts(page.text_page.page.raw):
             if kind == pdfium.FPDF_ANNOT_FREETEXT:
                 blocks.append(Block(text, page=number, last_page=number))
             else:

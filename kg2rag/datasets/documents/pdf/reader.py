@@ -85,7 +85,7 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
         pdf_text = pdf_blocks(
             [text.split("\n") for text in texts], outline, line_levels
         )
-        annotations = annotations_of(document)
+        annotations = annotations_of(pages)
         further = [remark_on_letters(pages), remark_on_attachments(document)]
     remark = join_remarks(_remark_on_empty_pages(texts), *further)
     if form:
