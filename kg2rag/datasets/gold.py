@@ -56,6 +56,7 @@ class GoldIndex:
 
     def __init__(self, corpus: Corpus) -> None:
         self.corpus = corpus
+        self._found = dict[str, GoldTarget | None]()
         self._rows = defaultdict[str, list[int]](list)
         for row, document in enumerate(corpus.doc_ids):
             self._rows[document].append(row)
@@ -79,13 +80,18 @@ class GoldIndex:
         (`a.pdf#page=3`, `a.md#heading`); a title; the id of a record (`DOC-7` for `a.trec#DOC-7`); a
         heading; the name of a file without its ending; a text that passages contain for at least half.
         """
-        targets = {name: self._by_name(name) for name in names}
+        distinct = list(dict.fromkeys(names))
+        targets = {
+            name: self._by_name(name) for name in distinct if name not in self._found
+        }
         texts = [
             name
             for name, target in targets.items()
             if target is None and _has_blanks(name)
         ]
-        return {**targets, **self._by_text(texts)}
+        # All passages are read for texts, and the same texts are looked up several times.
+        self._found |= {**targets, **self._by_text(texts)}
+        return {name: self._found[name] for name in distinct}
 
     def _by_name(self, name: str) -> GoldTarget | None:
         """The target of a name; None for an unknown name and for a text."""

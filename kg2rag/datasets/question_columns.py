@@ -196,11 +196,17 @@ def _with_gold_by_values(
     index: GoldIndex,
     notes: Counter[str],
 ) -> list[dict[str, Any]]:
-    """The rows with the gold that `_columns_of_names` finds among the columns that are not `taken`."""
-    family = _columns_of_names(rows, taken, index)
-    reason = "which names passages or documents"
+    """The rows with the gold found by the values of columns that are not `taken`.
+
+    Texts that all stand in passages precede names of documents, which are less exact.
+    """
+    family = _column_of_texts(rows, taken, index, least=1.0)
+    reason = "texts that stand in passages"
     if not family:
-        family = _column_of_texts(rows, taken, index)
+        family = _columns_of_names(rows, taken, index)
+        reason = "which names passages or documents"
+    if not family:
+        family = _column_of_texts(rows, taken, index, least=0.5)
         reason = "texts that stand in passages"
     if not family:
         return list(rows)
@@ -211,16 +217,19 @@ def _with_gold_by_values(
 
 
 def _column_of_texts(
-    rows: Sequence[Mapping[str, Any]], taken: Collection[str | None], index: GoldIndex
+    rows: Sequence[Mapping[str, Any]],
+    taken: Collection[str | None],
+    index: GoldIndex,
+    least: float,
 ) -> list[str]:
-    """The first column of `CONTEXTS` with texts only, at least half of them in passages; or none."""
+    """The first column of `CONTEXTS` with texts only; [] unless passages hold at least a share of them."""
     for column in _columns_of_contexts(rows):
         filled = [row[column] for row in rows if row.get(column) not in (None, [])]
         cells = list(map(_texts_in, filled))
         if column not in taken and cells and all(cells):
             texts = list(chain.from_iterable(cells))
             n_found = sum(map(bool, index.find_all(texts).values()))
-            if 2 * n_found >= len(set(texts)) and all(map(index.is_text, texts)):
+            if n_found >= least * len(set(texts)) and all(map(index.is_text, texts)):
                 return [column]
     return []
 

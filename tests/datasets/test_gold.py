@@ -473,3 +473,9 @@ def test_references_with_their_places_are_finer_than_the_name_of_a_file():
     row = {"question": "Fee?", "references": references, "corpus_id": "fare"}
     data = kg2rag.from_frames(CORPUS, [row])
     assert data.questions[0].gold == {"sub/fare.md#1": 1}
+
+
+def test_texts_that_all_stand_in_passages_precede_names_of_documents():
+    row = {"input": "Fee and dogs?", "source_file": "a.pdf", "context": [FARES]}
+    data = kg2rag.from_frames(CORPUS, [row])
+    assert data.questions[0].gold == {"sub/fare.md#1": 1}
