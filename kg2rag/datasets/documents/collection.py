@@ -160,22 +160,25 @@ def _set_titles(
 ) -> None:
     """Give the passages of each document its first title that fewer than `SHARED` documents have.
 
-    The last title, made of the file's name, serves if there is none. A former title that is a
-    heading becomes text of the document's first passage.
+    A title that more have is that of the only one of them of which it is the first: lists show the
+    heading of an article below the name of a site. The last title, made of the file's name, serves if
+    there is none. A former title that is a heading becomes text of the document's first passage.
 
     titles : document -> its possible titles, best first.
     titles_in_wikis : document -> its title, if its wiki has a rule for it.
     """
     n_documents = Counter[str]()
+    n_first = Counter[str]()
     for candidates in titles.values():
         n_documents.update({title.casefold() for title in candidates[:-1]})
+        n_first.update(title.casefold() for title in candidates[:-1][:1])
     for row in rows:
         possible_titles = titles.get(row["doc_id"])
         if possible_titles is None:
             continue
         former = row["title"]
         title = titles_in_wikis.get(
-            row["doc_id"], _first_rare(possible_titles, n_documents)
+            row["doc_id"], _first_rare(possible_titles, n_documents, n_first)
         )
         if title != former:
             row["title"] = title
@@ -183,8 +186,16 @@ def _set_titles(
                 row["text"] = f"{former}\n{row['text']}"
 
 
-def _first_rare(titles: Sequence[str], n_documents: Mapping[str, int]) -> str:
-    """The first title that fewer than `SHARED` documents have, or else the last."""
+def _first_rare(
+    titles: Sequence[str], n_documents: Mapping[str, int], n_first: Mapping[str, int]
+) -> str:
+    """The first title that fewer than `SHARED` documents have, or else the last.
+
+    n_documents, n_first : title in lower case -> how many documents have it, and of how many it is the
+        first.
+    """
+    if len(titles) > 1 and n_first[titles[0].casefold()] == 1:
+        return titles[0]
     rare = (title for title in titles[:-1] if n_documents[title.casefold()] < SHARED)
     return next(rare, titles[-1])
 

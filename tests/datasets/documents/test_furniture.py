@@ -86,6 +86,34 @@ def test_lists_of_the_beginnings_of_pages_are_left_out(read):
     assert documents.source["notes"]["words of excerpts of other pages"] == 32
 
 
+def test_a_summary_that_several_lists_show_is_read_once(read):
+    post = "<h1>New rollers</h1><p>The dome turns on nine new rollers.</p>"
+    summary = "A firm in Lund gave us rollers for nothing."
+    entry = f'<h2>New rollers</h2><p>{summary}</p><p><a href="/posts/rollers.html">More</a></p>'
+    documents = read(
+        {
+            "posts/rollers.html": post,
+            "index.html": f"<h1>Observatory</h1><p>Since 1962.</p>{entry}",
+            "tags/dome.html": f"<h1>Dome</h1>{entry}",
+        }
+    )
+    assert text_of(documents).count(summary) == 1
+    report = documents.report.set_index("document")
+    assert report.loc["tags/dome.html", "status"] == "skipped"
+
+
+def test_an_article_that_lists_show_first_keeps_its_title(read):
+    top = "<header><h1><a href='/'>Observatory</a></h1></header>"
+    article = "<article><h1>New rollers</h1><p>The dome turns on nine new rollers.</p></article>"
+    pages = {
+        f"{name}.html": f"{top}{article}<article><h2>{name}</h2><p>About {name}.</p></article>"
+        for name in TITLES[:3]
+    }
+    documents = read({**pages, "rollers.html": f"{top}{article}"})
+    titles = {passage.doc_id: passage.title for passage in documents.corpus}
+    assert titles["rollers.html"] == "New rollers"
+
+
 def test_a_section_of_markdown_is_not_emptied(read):
     page = "[Home](https://a.org/)\n\n# {0}\n\nAbout {0}.\n\n[Edit](https://a.org/{0})\n\n## License\n\nMIT"
     documents = read({f"{name}.md": page.format(name) for name in TITLES})

@@ -3,7 +3,8 @@
 Ours: what a list and an excerpt are. A page of HTML is a list, such as the index of an export, if most
 of its blocks are links to other pages that have the words of the link, and no other block is a
 sentence. A section is one if its heading is the title of another page, and if that
-page has all words of each of its blocks but for short ones, such as dates.
+page has all words of each of its blocks but for short ones, such as dates. A summary of another page
+that several lists show is read in the first of them.
 """
 
 from __future__ import annotations
@@ -98,10 +99,18 @@ def remove_excerpts(entries: Mapping[str, FileEntry]) -> int:
     pages = list(pages_of(entries))
     titled = _pages_by_title(pages)
     lists = set[int]()
+    summaries = set[str]()
     n_removed = 0
     for number, (entry, rows) in enumerate(pages):
         own = {*lists, number}
-        remaining = [row for row in rows if not _repeats_page(row, titled, own)]
+        remaining = [
+            row
+            for row in rows
+            if not _repeats_page(row, titled, own) and row["text"] not in summaries
+        ]
+        summaries.update(
+            row["text"] for row in remaining if _is_summary(row, titled, number)
+        )
         if len(remaining) == len(rows):
             continue
         lists.add(number)
@@ -148,6 +157,16 @@ def _repeats_page(
         for page in titled.get(heading.casefold(), ())
     ]
     return any(page.number not in lists and _is_excerpt(row, page) for page in pages)
+
+
+def _is_summary(
+    row: PassageRow, titled: Mapping[str, Sequence[_Page]], number: int
+) -> bool:
+    """Whether the heading of a passage of a page is the title of another page to which it leads."""
+    heading = row["headings"][-1] if row["headings"] else ""
+    pages = titled.get(heading.casefold(), ())
+    is_of_other = bool(pages) and all(page.number != number for page in pages)
+    return is_of_other and bool(row["links"]) and len(list(words(row["text"]))) >= SHORT
 
 
 def _is_excerpt(row: PassageRow, page: _Page) -> bool:
