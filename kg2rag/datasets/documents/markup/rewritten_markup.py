@@ -151,6 +151,8 @@ REWRITTEN: Mapping[str, Sequence[tuple[re.Pattern[str], Replacement]]] = {
             re.compile(r"(?m)^([ \t]*\.\. )class(?=::)"),
             r"\1py-class",
         ),
+        # pandoc shows the title of a table of contents.
+        (re.compile(r"(?m)^([ \t]*\.\. contents::)[^\n]*"), r"\1"),
         # pandoc inserts today's date.
         (
             re.compile(r"(?m)^([ \t]*\.\. (?:\|[^|\n]+\| )?)date::.*"),
