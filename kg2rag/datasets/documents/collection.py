@@ -160,9 +160,8 @@ def _set_titles(
 ) -> None:
     """Give the passages of each document its first title that fewer than `SHARED` documents have.
 
-    A title that more have is that of the only one of them of which it is the first: lists show the
-    heading of an article below the name of a site. The last title, made of the file's name, serves if
-    there is none. A former title that is a heading becomes text of the document's first passage.
+    A title that more have stays with a document if no other has it first: lists show the heading of an
+    article below the name of a site. The last title, made of the file's name, serves if there is none. A former title that is a heading becomes text of the document's first passage.
 
     titles : document -> its possible titles, best first.
     titles_in_wikis : document -> its title, if its wiki has a rule for it.
@@ -191,8 +190,7 @@ def _first_rare(
 ) -> str:
     """The first title that fewer than `SHARED` documents have, or else the last.
 
-    n_documents, n_first : title in lower case -> how many documents have it, and of how many it is the
-        first.
+    n_documents, n_first : title in lower case -> how many documents have it, and how many have it first.
     """
     if len(titles) > 1 and n_first[titles[0].casefold()] == 1:
         return titles[0]
