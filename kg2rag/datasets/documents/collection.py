@@ -161,7 +161,8 @@ def _set_titles(
     """Give the passages of each document its first title that fewer than `SHARED` documents have.
 
     A title that more have stays with a document if no other has it first: lists show the heading of an
-    article below the name of a site. The last title, made of the file's name, serves if there is none. A former title that is a heading becomes text of the document's first passage.
+    article below the name of a site. The last title, made of the file's name, serves if there is none. A
+    former title that is a heading becomes text of the document's first passage.
 
     titles : document -> its possible titles, best first.
     titles_in_wikis : document -> its title, if its wiki has a rule for it.

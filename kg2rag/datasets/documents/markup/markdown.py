@@ -336,7 +336,7 @@ def _expand_directive(token: Token) -> list[Token]:
 
 
 def _listing(token: Token, directive: str) -> list[Token]:
-    """A listing below its title, without the options of a directive; no token for a list of contents."""
+    """A listing below its title, without the options of a directive; a list of contents is not shown."""
     title = _QUOTED_TITLE.search(token.info)
     titles = [title[1]] if title else []
     lines = token.content.split("\n")
@@ -348,7 +348,9 @@ def _listing(token: Token, directive: str) -> list[Token]:
         titles += _CAPTION.findall("\n".join(lines[:end]))
         lines = lines[end:]
     token.content = "\n".join([*titles, *lines])
-    return [] if directive == "toctree" else [token]
+    if directive == "toctree":
+        token.type = _UNSHOWN[0]
+    return [token]
 
 
 def _closed_tags(pieces: Iterable[str]) -> frozenset[str]:
