@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kg2rag.extraction.importers.cypher_columns import with_import_columns
-from kg2rag.extraction.importers.field_names import values_of
+from kg2rag.extraction.importers.field_names import relation_of, values_of
 from kg2rag.extraction.importers.headless_tables import (
     first_cells,
     named_parts,
@@ -115,11 +115,14 @@ def _graph_of_tables(
         relation = {} if is_general else {"title": file.stem}
         for row in rows:
             if file != nodes and has_ends(row):
-                parts["edges"].append({**relation, **row})
+                parts["edges"].append(row if relation_of(row) else {**relation, **row})
             elif values_of("node_key", row):
                 parts["nodes"].append(row)
             else:
                 notes[f"rows of {file.name} without ends or an id, left out"] += 1
+    if parts["edges"] and not _have_ends(parts["nodes"], parts["edges"]):
+        notes["rows with an id that no edge has, left out"] = len(parts["nodes"])
+        parts["nodes"] = []
     graph = graph_of_json(parts, where)
     if graph is None:
         raise DataError(
@@ -128,6 +131,19 @@ def _graph_of_tables(
         )
     graph.graph[NOTES] = notes
     return graph
+
+
+def _have_ends(nodes: Iterable[Record], edges: Iterable[Record]) -> bool:
+    """Whether any node is an end of an edge; a table of chunks beside one of edges has no such rows."""
+    ends = {
+        str(end)
+        for edge in edges
+        for field in ("head", "tail")
+        for end in values_of(field, edge)
+    }
+    return any(
+        str(key) in ends for node in nodes for key in values_of("node_key", node)
+    )
 
 
 def _rows_of_tables(files: list[Path], notes: Counter[str]) -> dict[Path, list[Record]]:

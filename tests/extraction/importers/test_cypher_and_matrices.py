@@ -174,6 +174,18 @@ def test_a_format_that_is_not_read_has_an_alternative(
         _graph_of(file)
 
 
+def test_a_table_of_chunks_beside_edges_holds_no_nodes(tmp_path: Path) -> None:
+    (tmp_path / "graph.csv").write_text(
+        "node_1|node_2|edge|chunk_id\nmarek lund|halina|steers|c1\n"
+    )
+    (tmp_path / "chunks.csv").write_text(
+        "text|source|chunk_id\nMarek Lund steers Halina.|a.txt|c1\n"
+    )
+    result = _graph_of(tmp_path)
+    assert list(result.names) == ["marek lund", "halina"]
+    assert result.triple(0).relation == "steers"
+
+
 def test_labels_name_nodes_whose_names_are_their_numbers(tmp_path: Path) -> None:
     graph = nx.DiGraph()
     graph.add_node(0, label="Marek Lund")
