@@ -13,12 +13,17 @@ SURROUNDING = 150
 
 
 def with_context(row: dict[str, Any]) -> dict[str, Any]:
-    """The row of a question; the gold of SQuAD's and DeepEval's is the text of their `context`."""
+    """The row of a question; the gold of SQuAD's and DeepEval's is the text of their `context`.
+
+    A question that its context does not answer (`is_impossible`) has no gold.
+    """
     context = row.get("context")
+    rest = {column: value for column, value in row.items() if column != "context"}
+    if str(row.get("is_impossible")).casefold() == "true":
+        return {column: value for column, value in rest.items() if column != "gold"}
     is_gold = _is_of_squad(row.get("answers")) or _are_texts(context)
     if "gold" in row or not is_gold:
         return row
-    rest = {column: value for column, value in row.items() if column != "context"}
     return {"gold": context, **rest}
 
 

@@ -479,3 +479,13 @@ def test_texts_that_all_stand_in_passages_precede_names_of_documents():
     row = {"input": "Fee and dogs?", "source_file": "a.pdf", "context": [FARES]}
     data = kg2rag.from_frames(CORPUS, [row])
     assert data.questions[0].gold == {"sub/fare.md#1": 1}
+
+
+def test_a_question_that_its_context_does_not_answer_has_no_gold():
+    rows = [
+        {"question": "Fee?", "context": FARES, "is_impossible": False},
+        {"question": "Who?", "context": FARES, "is_impossible": True},
+    ]
+    data = kg2rag.from_frames(CORPUS, rows)
+    assert [question.text for question in data.questions] == ["Fee?"]
+    assert [query.text for query in data.unjudged] == ["Who?"]
