@@ -7,6 +7,8 @@ import io
 import openpyxl
 import pytest
 
+from kg2rag.datasets.documents.office.sheet_tables import tables_of
+
 BOATS = [["Boat", "Cost", "Port"], ["Halina", 12, "Hel"], ["Marek", 9, "Gdynia"]]
 FEES = [["Port", "Fee"], ["Hel", "nine crowns"], ["Gdynia", "four crowns"]]
 
@@ -52,3 +54,15 @@ def test_rows_behind_a_blank_row_go_on_with_the_table(read, below):
 def test_a_title_above_a_blank_row_is_no_table(read):
     texts = texts_of(read, [["Fees of 2026"], [], [], *FEES])
     assert list(texts) == ["a.xlsx/Plan.csv#0", "a.xlsx/Plan.csv#1"]
+
+
+def test_blank_columns_separate_tables_of_different_lengths():
+    rows = [
+        ["Ship", "Captain", "", "", "Port", "Pilot"],
+        ["Halina", "Nowak", "", "", "Ystad", "Ek"],
+        ["Lund", "Berg", "", "", "", ""],
+    ]
+    left, right = tables_of(rows)
+    assert [list(row) for row in left] == [[*row[:4]] for row in rows]
+    assert [list(row) for row in right] == [row[4:] for row in rows]
+    assert list(tables_of(rows[:2])) == [rows[:2]]

@@ -1,22 +1,59 @@
-"""The cells of a sheet -> its tables, which blank rows separate.
+"""The cells of a sheet -> its tables, which blank rows or columns separate.
 
 Ours: when the rows behind a blank row are another table. Their first row with two cells has
 different texts, one in each column of the rows below it. Besides, the table above has only numbers
 and dates in one of these columns, or no cell, or there are two blank rows. Other rows go on with
-the table above.
+the table above. Two blank columns separate tables if each has names in the same row and they end
+in different rows; tables of one length may be one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
+BLANK_COLUMNS = 2
+"""Least number of blank columns that separate two tables."""
 Row = Sequence[Any]
 """The cells of a row; "" for an empty one."""
 
 
 def tables_of(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
     """The tables of a sheet, in their order."""
+    for table in _tables_below_each_other(rows):
+        yield from _tables_beside_each_other(table)
+
+
+def _tables_beside_each_other(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """The tables between blank columns; the rows as they are if these separate none."""
+    columns = list(map(_filled, rows))
+    header = next((names for names in columns if len(names) > 1), [])
+    starts = [0]
+    for left, right in pairwise(sorted(set().union(*columns))):
+        before = range(starts[-1], left + 1)
+        behind = range(right, len(rows[0]))
+        have_names = all(len(set(header) & set(side)) > 1 for side in (before, behind))
+        n_before, n_behind = (_n_rows(columns, side) for side in (before, behind))
+        if right - left > BLANK_COLUMNS and have_names and n_before != n_behind:
+            starts.append(right)
+    if len(starts) == 1:
+        yield rows
+        return
+    for start, end in pairwise([*starts, None]):
+        yield [row[start:end] for row in rows]
+
+
+def _n_rows(columns: Sequence[Sequence[int]], side: range) -> int:
+    """The number of rows up to the last one that has a cell in some columns."""
+    filled = [
+        row for row, names in enumerate(columns, 1) if not set(side).isdisjoint(names)
+    ]
+    return max(filled, default=0)
+
+
+def _tables_below_each_other(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
+    """The tables of a sheet between blank rows, in their order."""
     start = end = 0
     for first, last in _runs(rows):
         n_blank = first - end

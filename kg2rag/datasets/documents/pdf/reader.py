@@ -31,6 +31,8 @@ _FORMS_OF_XML = (2, 3)
 """pdfium's numbers of forms in XML (XFA)."""
 _CONTENTS_ENTRY = re.compile(r"(?:\.[ \t]?){4,}+[ \t]*\w+$")
 _BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
+_MARKS = "•◦▪–"
+"""Marks of points that a program draws apart from their text."""
 _DIVIDED_WORD = re.compile(r"(?<=[^\W\d_])[-\u2010]\s*$")
 # A soft hyphen, or the hyphen of a program that sets HTML, which a compound word may keep.
 _HYPHEN = re.compile(
@@ -280,7 +282,7 @@ class _LineJoiner:
     def end_paragraph(self) -> None:
         """Make a block of the lines since the last paragraph."""
         text = joined_lines(self._lines).strip()
-        if text:
+        if text and text not in _MARKS:
             self.blocks.append(Block(text, page=self._page, last_page=self._last_page))
         self._lines = []
 
