@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import copyfileobj, rmtree
 from tempfile import mkdtemp
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -62,6 +62,9 @@ from kg2rag.text.records import (
     sheets_of,
 )
 from kg2rag.types import Corpus, Triple, frame_of, python_value
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 BLOCK_PASSAGES = 10_000  # that are searched together
 MIN_LETTERS = 4  # of a name that is found in lower case
@@ -336,7 +339,7 @@ def _tables_of_workbook(path: Path) -> Path:
     """The sheets of a spreadsheet as CSV: a file, or a temporary folder if several have cells."""
     with reading(path, "Is it a spreadsheet, and complete?"):
         tables = {
-            name.replace("/", "_"): as_csv(sheet)
+            name.replace("/", "_"): as_csv(_without_title(sheet))
             for name, sheet in sheets_of(path.read_bytes()).items()
         }
     tables = {name: table for name, table in tables.items() if table.strip()}
@@ -345,6 +348,12 @@ def _tables_of_workbook(path: Path) -> Path:
     for name, table in tables.items():
         (folder / f"{name}.csv").write_bytes(table)
     return folder if len(tables) != 1 else folder / f"{next(iter(tables))}.csv"
+
+
+def _without_title(sheet: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a sheet from the first with two cells on, which is the header below a title."""
+    n_cells = (sheet.map(str) != "").sum(axis=1).to_numpy()
+    return sheet.iloc[int(np.argmax(n_cells > 1)) :]
 
 
 def _tables_of_sections(path: Path) -> Path:

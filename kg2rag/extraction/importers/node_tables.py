@@ -27,7 +27,9 @@ from kg2rag.text.decoding import decode
 from kg2rag.text.records import (
     DataError,
     Record,
+    delimited_rows,
     delimiter_of,
+    first_line,
     parse_json,
     read_delimited,
     read_parquet,
@@ -68,9 +70,10 @@ def nodes_file(edges: Path) -> Path | None:
 
 
 def _has_columns(file: Path) -> bool:
-    """Whether a file is a table of several columns, and no list of names, or JSON Lines."""
+    """Whether a file is a table of several columns, and no list of names, or JSON Lines or Parquet."""
     suffix = file.suffix.lower()
-    return suffix in JSON_LINES or (suffix in TABLES and len(first_cells(file)) > 1)
+    is_columnar = suffix in (*JSON_LINES, ".parquet")
+    return is_columnar or (suffix in TABLES and len(first_cells(file)) > 1)
 
 
 def read_tables(file: Path) -> nx.Graph:
@@ -148,7 +151,11 @@ def _have_ends(nodes: Iterable[Record], edges: Iterable[Record]) -> bool:
 
 def _rows_of_tables(files: list[Path], notes: Counter[str]) -> dict[Path, list[Record]]:
     """The rows of each table, with the columns of nodes or edges where tools name them otherwise."""
-    cells = {file: rows_without_header(file) for file in files if file.suffix in TABLES}
+    cells = {
+        file: rows_without_header(file)
+        for file in files
+        if file.suffix in TABLES and _header_file(file) is None
+    }
     parts = named_parts(cells)
     for file, rows in parts.items():
         columns = ", ".join(rows[0]) if rows else "names of relations"
@@ -196,18 +203,39 @@ def _id_in_space(
 
 
 def tables_of(folder: Path) -> list[Path]:
-    """The tables and files of JSON in a folder, by name."""
-    return sorted(
+    """The tables and files of JSON in a folder, by name, without the headers of Neo4j's import."""
+    files = [
         file
         for file in folder.iterdir()
         if file.suffix.lower() in (*TABLES, *JSON_LINES, ".json", ".parquet")
-    )
+    ]
+    headers = set(map(_header_file, files))
+    return sorted(file for file in files if file not in headers)
+
+
+def _header_file(file: Path) -> Path | None:
+    """The file beside a table that has its header, as persons-header.csv beside persons.csv; None without one."""
+    for mark in ("-header", "_header"):
+        header = file.with_stem(f"{file.stem}{mark}")
+        if header.is_file():
+            return header
+    return None
 
 
 def _filled_rows(file: Path) -> list[Record]:
     """The rows of a table without their blank cells."""
     suffix = file.suffix.lower()
-    if suffix in TABLES:
+    header = _header_file(file)
+    if header is not None:
+        lines = (
+            first_line(header).rstrip(),
+            *decode(file.read_bytes(), file).splitlines(),
+        )
+        table = delimited_rows(
+            [f"{line}\n" for line in lines], file, delimiter_of(header)
+        )
+        records = [row for _, row in table]
+    elif suffix in TABLES:
         records = [row for _, row in read_delimited(file, delimiter_of(file))]
     elif suffix == ".parquet":
         records = read_parquet(file).to_pylist()

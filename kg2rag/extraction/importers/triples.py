@@ -32,6 +32,7 @@ from kg2rag.text.records import (
     delimiter_of,
     existing,
     file_fingerprint,
+    first_line,
     read_delimited,
     read_jsonl,
     read_parquet,
@@ -175,9 +176,10 @@ class TriplesFile:
         if self.path is None:
             return enumerate(self.rows or (), start=1)
         suffix = self.path.suffix.lower()
-        if suffix in (".jsonl", ".ndjson"):
+        is_lines = suffix in (".jsonl", ".ndjson")
+        if is_lines and not first_line(self.path).lstrip().startswith("["):
             return read_jsonl(self.path)
-        if suffix == ".json":
+        if is_lines or suffix == ".json":
             return enumerate(_json_records(self.path), start=1)
         if suffix == ".parquet":
             batches = read_parquet(self.path).to_batches(10_000)
@@ -270,7 +272,7 @@ def _with_ends(record: Record) -> Record:
     """A row with columns for head, relation and tail, if it is of Cytoscape or Neo4j's browser.
 
     Cytoscape names an edge "Ida (steers) Aurora". Neo4j's browser has the columns of the query: n.name,
-    type(r), m.name. Any other row is returned unchanged.
+    type(r), m.name; Wikidata's query service has employer and employerLabel. Any other row is returned unchanged.
     """
     if has_ends(record):
         return record
@@ -278,6 +280,13 @@ def _with_ends(record: Record) -> Record:
     if ends:
         fields = zip(("head", "relation", "tail"), ends, strict=True)
         return {field: record[column] for field, column in fields if column}
+    variables = [name for name in record if f"{name}Label" in record]
+    if (
+        len(variables) == 2
+    ):  # of a query of Wikidata, whose second variable is a property
+        head, tail = variables
+        labels = {"head": record[f"{head}Label"], "tail": record[f"{tail}Label"]}
+        return {**labels, "relation": tail}
     for name, interaction in CYTOSCAPE_COLUMNS.items():
         middle = f" ({record.get(interaction)}) "
         parts = str(record.get(name)).split(middle)

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import networkx as nx
+import pandas as pd
 import pytest
 
 from kg2rag.compute import Store
@@ -184,6 +185,71 @@ def test_a_table_of_chunks_beside_edges_holds_no_nodes(tmp_path: Path) -> None:
     result = _graph_of(tmp_path)
     assert list(result.names) == ["marek lund", "halina"]
     assert result.triple(0).relation == "steers"
+
+
+def test_headers_of_neo4j_in_files_of_their_own_are_those_of_the_tables(
+    tmp_path: Path,
+) -> None:
+    for name, text in {
+        "persons-header.csv": "personId:ID,name,:LABEL\n",
+        "persons.csv": "1,Marek Lund,Person\n2,Ida Berg,Person\n",
+        "knows-header.csv": ":START_ID,:END_ID,:TYPE\n",
+        "knows.csv": "2,1,KNOWS\n",
+    }.items():
+        (tmp_path / name).write_text(text)
+    triple = _graph_of(tmp_path).triple(0)
+    assert (triple.head, triple.relation, triple.tail) == (
+        "Ida Berg",
+        "KNOWS",
+        "Marek Lund",
+    )
+
+
+def test_two_items_of_wikidata_are_joined_by_the_property_of_the_second(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "query.csv"
+    file.write_text(
+        "person,personLabel,ship,shipLabel\n"
+        "http://www.wikidata.org/entity/Q1,Marek Lund,http://www.wikidata.org/entity/Q2,Halina\n"
+        "http://www.wikidata.org/entity/Q3,Ida Berg,,\n"
+    )
+    result = _graph_of(file)
+    assert result.n_triples == 1
+    triple = result.triple(0)
+    assert (triple.head, triple.relation, triple.tail) == (
+        "Marek Lund",
+        "ship",
+        "Halina",
+    )
+
+
+def test_a_line_of_json_may_be_a_list_of_triples(tmp_path: Path) -> None:
+    file = tmp_path / "triples.jsonl"
+    lines = [
+        [["Marek Lund", "steers", "Halina"]],
+        [["Ida Berg", "knows", "Marek Lund"]],
+    ]
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    assert _graph_of(file).n_triples == 2
+
+
+def test_nodes_in_parquet_beside_edges_name_them(tmp_path: Path) -> None:
+    names = ["Marek Lund", "Halina"]
+    pd.DataFrame({"id": [1, 2], "name": names}).to_parquet(tmp_path / "nodes.parquet")
+    edges = pd.DataFrame({"source": [1], "target": [2], "relation": ["steers"]})
+    edges.to_parquet(tmp_path / "edges.parquet")
+    assert list(_graph_of(tmp_path / "edges.parquet").names) == names
+
+
+def test_a_title_above_the_table_of_a_sheet_is_no_header(tmp_path: Path) -> None:
+    rows = [
+        ["Export of 2025", None, None],
+        ["Source", "Relation", "Target"],
+        ["Marek Lund", "steers", "Halina"],
+    ]
+    pd.DataFrame(rows).to_excel(tmp_path / "kg.xlsx", index=False, header=False)
+    assert _graph_of(tmp_path / "kg.xlsx").triple(0).relation == "steers"
 
 
 def test_labels_name_nodes_whose_names_are_their_numbers(tmp_path: Path) -> None:
