@@ -96,9 +96,7 @@ class GoldIndex:
     def _by_name(self, name: str) -> GoldTarget | None:
         """The target of a name; None for an unknown name and for a text."""
         return (
-            self._by_identifier(name)
-            or self._by_heading(name)
-            or _only_document(self._documents_by_stem.get(name.casefold(), []))
+            self._by_identifier(name) or self._by_heading(name) or self._by_stem(name)
         )
 
     def _by_identifier(self, name: str) -> GoldTarget | None:
@@ -243,6 +241,10 @@ class GoldIndex:
                 documents[key[start:]].append(document)
         return documents
 
+    def _by_stem(self, name: str) -> GoldTarget | None:
+        """The only document whose file has a name without its ending."""
+        return _only_document(self._documents_by_stem.get(name.casefold(), []))
+
     @cached_property
     def _documents_by_stem(self) -> Mapping[str, list[str]]:
         """The name of a file without its ending, in small letters -> the documents that have it."""
@@ -274,7 +276,12 @@ class GoldIndex:
         """The document of an id, path or title; "" if there is none."""
         target = GoldTarget(name)
         if name and name not in self._rows:
-            target = self._by_path(name) or self._by_title(name) or GoldTarget()
+            target = (
+                self._by_path(name)
+                or self._by_title(name)
+                or self._by_stem(name)
+                or GoldTarget()
+            )
         return target.document
 
     def _passages_in(self, rows: Sequence[int]) -> GoldTarget | None:

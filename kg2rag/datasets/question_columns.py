@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -35,6 +35,9 @@ CONTEXTS = (
 """Names of a column with the text, or a list of texts, from which a question and its answer are."""
 JUDGED_TEXTS = (*CONTEXTS, "reference")
 """Names of a column with the text that a row judges; Phoenix has such references."""
+_OTHER_ANSWERS = frozenset(QUESTION_AND_ANSWER["answer"]) - frozenset(
+    ("answer", "answers", "response", "reply")
+)
 RESPONSES = ("answer", "response", "actual_output")
 """Names of a column with the answer of a system; a column `contexts` beside it holds what it retrieved."""
 QUESTION: Mapping[str, tuple[str, ...]] = {
@@ -88,6 +91,11 @@ _FIELD_OF_OBJECT = re.compile(
     r"(?:fields|inputs?|metadata|(?:expected_|reference_)?outputs?)[._/](\w+)|(\w+)\.responses"
 )
 """A column such as `input_question` and `metadata_source` (Phoenix), or `answer.responses` (Argilla)."""
+_DOCUMENT_COLUMN = re.compile(
+    r"file|fichier|datei|archivo|document|dokument|quelle|source|fuente|文档|文件|来源",
+    re.IGNORECASE,
+)
+"""The name of a column whose cells may name files without their endings, and headings."""
 _OF_ANSWERS = re.compile(r"answer|evidence|support", re.IGNORECASE)
 _NUMBER = re.compile(r"\W*\d+\W*$")
 """The number of a column, and the signs around it."""
@@ -263,11 +271,18 @@ def _names(columns: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The names in `QUESTION`, and those that say that a column holds gold or answers."""
     gold = [column for column in columns if is_gold_column(column)]
     answers = [column for column in columns if is_answer_column(column)]
+    others = [column for column in columns if _has_word_for_answer(column)]
     return {
         **QUESTION,
         "gold": (*GOLD, *gold, *IDS),
-        "answers": (*answers, *QUESTION["answers"]),
+        "answers": (*answers, *QUESTION["answers"], *map(str.casefold, others)),
     }
+
+
+def _has_word_for_answer(column: str) -> bool:
+    """Whether a name has a word for an answer in another language, such as "Réponse attendue"."""
+    words = set(re.findall(r"\w+", column.casefold()))
+    return not words.isdisjoint(_OTHER_ANSWERS)
 
 
 def _column_of_grades(
@@ -358,7 +373,12 @@ def _columns_of_names(
     counts: Counter[str] = Counter()
     families: defaultdict[str, list[str]] = defaultdict(list)
     for column in distinct_columns(rows):
-        names = [_names_in(row[column], index) for row in rows if column in row]
+        is_name = index.is_identifier
+        if _DOCUMENT_COLUMN.search(column):
+            is_name = index.has_name
+        names = [
+            _names_in(row[column], index, is_name) for row in rows if column in row
+        ]
         if column not in taken and all(names):
             family = _NUMBER.sub("", column)
             families[family].append(column)
@@ -369,7 +389,7 @@ def _columns_of_names(
     return families[max(of_answers or families, key=counts.__getitem__)]
 
 
-def _names_in(cell: Any, index: GoldIndex) -> list[str]:
+def _names_in(cell: Any, index: GoldIndex, is_name: Callable[[str], bool]) -> list[str]:
     """The names of passages or documents in a cell: one, a list, or several; [] if it has another piece."""
     names = [
         name
@@ -377,9 +397,7 @@ def _names_in(cell: Any, index: GoldIndex) -> list[str]:
         for name in index.separated(str(piece)) or [str(piece)]
         if name not in NO_EVIDENCE
     ]
-    are_names = all(
-        not name.strip().isdecimal() and index.is_identifier(name) for name in names
-    )
+    are_names = all(not name.strip().isdecimal() and is_name(name) for name in names)
     return names if are_names else []
 
 

@@ -489,3 +489,10 @@ def test_a_question_that_its_context_does_not_answer_has_no_gold():
     data = kg2rag.from_frames(CORPUS, rows)
     assert [question.text for question in data.questions] == ["Fee?"]
     assert [query.text for query in data.unjudged] == ["Who?"]
+
+
+def test_columns_of_files_may_lack_the_ending_and_answers_be_in_another_language():
+    row = {"Question": "Qui ?", "Réponse attendue": "rien", "Fichier": "A", "Page": 2}
+    data = kg2rag.from_frames(PAGES, [row])
+    assert data.questions[0].gold == {"a.pdf#2": 1}
+    assert data.questions[0].answers == ("rien",)

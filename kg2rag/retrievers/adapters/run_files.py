@@ -279,7 +279,8 @@ def _hits_of_query(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:
         for name, value in record.items()
         if isinstance(value, list) and not _is_of_gold(name)
     ]
-    objects = next(filter(_are_objects, lists), None)
+    # LightRAG has entities and relationships beside its chunks.
+    objects = next(filter(_have_ids, lists), next(filter(_are_objects, lists), None))
     if objects is not None:
         return _with_ranks(list(map(_with_inner_ids, objects)))
     inner = [value for value in record.values() if isinstance(value, Mapping)]
@@ -320,6 +321,13 @@ def _with_ranks(hits: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 def _are_objects(values: list[Any]) -> bool:
     return bool(values) and all(map(_is_object, values))
+
+
+def _have_ids(values: list[Any]) -> bool:
+    """Whether values are objects with an id of a passage."""
+    return _are_objects(values) and not {
+        name.casefold() for name in values[0]
+    }.isdisjoint(PASSAGE_COLUMNS)
 
 
 def _is_object(value: Any) -> bool:

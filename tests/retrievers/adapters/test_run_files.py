@@ -372,3 +372,12 @@ def test_lists_of_gold_in_the_record_of_a_query_are_no_hits(
     path.write_text(json.dumps([record]))
     table = compare({"run": path}, data, metrics=["mrr@10"]).per_query
     assert table["mrr@10"].tolist() == [0.5, 0.0]
+
+
+def test_hits_of_lightrag_are_its_chunks(data: QADataset) -> None:
+    answer = {
+        "entities": [{"entity_name": "Ada", "source_id": "a"}],
+        "chunks": [{"chunk_id": id_, "content": "…"} for id_ in "ba"],
+    }
+    records = [{"query_id": "q1", "status": "success", "data": answer}]
+    assert Recorded.of(records, data.corpus).run == {"q1": [("b", 1.0), ("a", 0.5)]}
