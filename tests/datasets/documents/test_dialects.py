@@ -658,3 +658,8 @@ def test_options_of_listings_and_lists_of_contents_of_myst_are_no_text(read):
         "```{toctree}\n:maxdepth: 2\nindex\n```\n\n```{figure} a.png\n:width: 80%\n\nAt night.\n```\n"
     )
     assert text_of(read({"a.md": page})) == "feed.py\nfeed(7)\n\nAt night."
+
+
+def test_marks_of_a_forum_are_no_text(read):
+    post = '[quote="ada, post:7"]\nWhy?\n[/quote]\n\nNight.\n\n[details="More"]\nDark.\n[/details]\n'
+    assert text_of(read({"a.md": post})) == "Why?\n\nNight.\n\nMore\n\nDark."

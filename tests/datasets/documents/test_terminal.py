@@ -34,3 +34,12 @@ def test_what_a_line_keeps_of_its_former_state_is_shown():
     assert shown_on_terminal("ten parts\rsix\r\nend") == "six parts\nend"
     assert shown_on_terminal("1/9\b\b\b\r2/9\b\b\b\r") == "2/9"
     assert shown_on_terminal("typp\bo") == "typo"
+
+
+def test_addresses_of_objects_that_a_cell_prints_are_left_out(read):
+    value = "[<matplotlib.lines.Line2D at 0x7f8b1c>,\n <matplotlib.lines.Line2D at 0x7f8b1d>]"
+    output = {"output_type": "execute_result", "data": {"text/plain": value}}
+    cell = {"cell_type": "code", "source": "plot(x)", "outputs": [output]}
+    documents = read({"a.ipynb": json.dumps({"nbformat": 4, "cells": [cell]})})
+    assert [passage.text for passage in documents.corpus] == ["plot(x)"]
+    assert documents.report.loc[0, "lost"] == 0

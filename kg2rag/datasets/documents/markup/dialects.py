@@ -61,6 +61,10 @@ _OBJECT = re.compile(
     r"^[ \t]*:::[ \t]+(?P<module>\w+)[ \t]*\n[ \t]+(?:options|handler):[^\n]*(?:\n[ \t]+[^\n]+)*",
     _FLAGS,
 )
+# Discourse: quotations, parts that unfold, and polls.
+_FORUM_END = re.compile(r"\[/(?:quote|details|spoiler|poll)\]")
+_FORUM_DETAILS = re.compile(r"\[details=\"?([^\"\]\n]*)\"?\]")
+_FORUM_MARK = re.compile(r"\[/?(?:quote|details|spoiler|poll)(?:[= ][^\]\n]*)?\]")
 # Pandoc and Quarto: a picture that is a paragraph is shown with its description as the caption.
 _FIGURE = re.compile(
     rf"{_CODE}|^[ \t]*!\[(?P<caption>[^\[\]\n]+)\]\([^()\n]*\)\{{[^{{}}\n]*#fig-[^{{}}\n]*\}}[ \t]*$",
@@ -265,6 +269,8 @@ _REWRITTEN: Sequence[
     (_DRAWING_BANNER.search, _DRAWING_BANNER, None),
     (re.compile("highlight").search, _LISTING, r"\n```\1\n\2\n```\n"),
     (_SITE_MARK.search, _SITE, None),
+    (_FORUM_END.search, _FORUM_DETAILS, r"\n\n\1\n\n"),
+    (_FORUM_END.search, _FORUM_MARK, r"\n\n"),
     (re.compile("#fig-").search, _FIGURE, _caption),
     (re.compile("::: ").search, _OBJECT, _name_of_object),
     (re.compile(r"\]\([^()\s{}]*\{\{").search, _COMPUTED, _link_without_computed),

@@ -30,6 +30,10 @@ from kg2rag.text.records import DataError, parse_json
 MAX_OUTPUT_CHARACTERS = 20_000
 """Longest output of a notebook's cell; a longer one is a table or a log, and is left out."""
 _OBJECT = re.compile(r"<[\w.]+ object[^<>]*>")  # how Python prints most objects
+_ADDRESSES = re.compile(
+    r"[\[(]?(?:<[\w.]+(?: object)? at 0x[0-9a-fA-F]+>[,\s]*)+[\])]?"
+)
+"""Objects of Python by their addresses, as a call that draws returns them."""
 _PRINTED_OBJECT = re.compile(r"<[^<>]*>")
 _DATABRICKS = re.compile(r"(#|--|//) Databricks notebook source[ \t]*\n")
 _CELL = re.compile(r"(?m)^# ?%%(?:[ \t]+([^\n]*))?\n")
@@ -113,8 +117,10 @@ def _output_page(output: Mapping[str, Any]) -> FileDocument:
     is_picture = any(kind.startswith("image/") for kind in data)
     if is_picture and _PRINTED_OBJECT.fullmatch(text.strip()):
         return FileDocument([], source=text, left_out=text)
-    if _OBJECT.fullmatch(text.strip()) or not text.strip():
-        return _rich_form(data) or _printed(text)
+    is_address = _ADDRESSES.fullmatch(text.strip()) is not None
+    if is_address or _OBJECT.fullmatch(text.strip()) or not text.strip():
+        unshown = FileDocument([], source=text, left_out=text)
+        return _rich_form(data) or (unshown if is_address else _printed(text))
     return _printed(text)
 
 
