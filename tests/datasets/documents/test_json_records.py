@@ -271,3 +271,18 @@ def test_posts_of_discourse_are_read_as_pages(read):
         "7.json#5": ("Dark owls", "Why so dark?"),
         "7.json#6": ("Dark owls", "Why?\n\nIt is night."),
     }
+
+
+def test_titled_records_without_a_field_of_text_are_documents_with_all_their_fields(
+    read,
+):
+    items = [
+        {"url": f"/{n}", "title": n, "short_desc": f"It sees well at night, {n}."}
+        for n in ("Owl", "Hawk")
+    ]
+    documents = read({"items.json": json.dumps(items)})
+    texts = {passage.title: passage.text for passage in documents.corpus}
+    assert set(texts) == {"Owl", "Hawk"}
+    assert "short_desc: It sees well at night, Owl." in texts["Owl"]
+    assert "url: /Owl" in texts["Owl"]
+    assert "all its columns" in documents.report.loc[0, "remark"]

@@ -95,6 +95,7 @@ def test_an_index_of_a_site_is_no_document_beside_its_pages(read):
 def test_what_stands_around_an_article_is_known_by_its_classes(read):
     page = (
         '<body><div class="cookie-consent-banner"><p>We store cookies.</p></div><article><h1>Port fees</h1>'
+        '<div class="tocMobile theme-doc-toc-mobile"><button>On this page</button></div>'
         '<div class="share-tools"><a href="#">Share</a></div><p class="noprint">From the free encyclopedia</p>'
         "<p>Nine crowns a day.</p><p>Paid in advance.</p>"
         '<div class="advertisement">Advertisement</div><div class="social-media-study"><p>Read widely.</p></div>'

@@ -78,7 +78,24 @@ def json_records(value: Any, name: str | None = None) -> list[Mapping[str, Any]]
             return _texts_by_id(enumerate(value))
         if all(_first_name(item, QUESTION_COLUMNS) for item in value):
             return value
-    return _mapped_records(value) or numbered_records(nested_records([value])) or None
+    records = _mapped_records(value) or numbered_records(nested_records([value]))
+    return records or _titled_records(value) or None
+
+
+def _titled_records(value: Any) -> list[Mapping[str, Any]]:
+    """A list of flat objects without a field of text, each with a title and a sentence; [] for others."""
+    if not isinstance(value, list) or len(value) < 2:
+        return []
+    return value if all(map(_is_titled, value)) else []
+
+
+def _is_titled(item: Any) -> bool:
+    """Whether an item is an object with a title, a sentence in another field, and no object in it."""
+    if not isinstance(item, Mapping) or not item.get(_first_name(item, _TITLES)):
+        return False
+    if any(isinstance(field, Mapping) for field in item.values()):
+        return False
+    return any(map(_is_sentence, item.values()))
 
 
 def _mapped_records(value: Any) -> list[Mapping[str, Any]]:

@@ -30,7 +30,7 @@ _PREFIX_OF_NAME = r"(?!\S*(?:has|no|with|without)[-_])(?:\S+[-_])?"
 _BREADCRUMB_NAME = _PREFIX_OF_NAME + r"breadcrumbs?(?:[-_]\S+)?"
 _BREADCRUMBS = re.compile(_BREADCRUMB_NAME, re.IGNORECASE)
 _NAVIGATION_NAME = re.compile(
-    rf"{_BREADCRUMB_NAME}|{_PREFIX_OF_NAME}(?:toc|table-?of-?contents|pagination)|"
+    rf"{_BREADCRUMB_NAME}|{_PREFIX_OF_NAME}(?:toc(?:-mobile|-desktop)?|table-?of-?contents|pagination)|"
     rf"{_PREFIX_OF_NAME}nav(?:bar|igation|header|footer|path|panel|links)?|(?:top|sub|bottom)Nav|"
     "toc-macro|toctree-wrapper|page-metadata|xdocLastModification|"
     r"(?:\S+-)?navbox\S*|(?:\S+-)?portlet|catlinks|portalbar|bandeau-portail|no-?print|d-print-none",
