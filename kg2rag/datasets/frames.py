@@ -67,10 +67,10 @@ def from_frames(corpus: Any, questions: Any, *, name: str = "custom") -> QADatas
         gold} serves, too, and the questions of ragas, AutoRAG, LlamaIndex, SQuAD and DeepEval; the
         gold of the last two is `context`. Questions without gold become `unjudged`; `judged`, a
         mapping from id to 0, says which hits were found irrelevant, and need not be judged again.
-        Without gold, columns whose cells all name documents are the gold, or a column such as
-        `context` whose texts stand in passages; rows of judged pairs of question and document are
-        joined. `source["notes"]` counts these, other columns, which are left out, and texts that no
-        passage holds.
+        Without gold, a column such as `context` whose texts all stand in passages is the gold, or
+        else columns whose cells all name documents; a column of pages beside them says which page.
+        Rows of judged pairs of question and document are joined. `source["notes"]` counts these,
+        other columns, which are left out, and texts that no passage holds.
     name : how results call it.
 
     Raises ValueError: a column that is missing, a wrong type, a duplicate id, gold that the corpus

@@ -1,7 +1,7 @@
 """The columns of a set of questions -> the fields of questions; rows of one question are joined.
 
-The names of columns are those of tools and sets. Ours: without a column of gold, one whose cells all
-name passages or documents is the gold, else one of contexts whose texts stand in passages; with a
+The names of columns are those of tools and sets. Ours: without a column of gold, one of contexts whose
+texts all stand in passages is the gold, else one whose cells all name passages or documents; with a
 column of grades beside it, a row is the judgement of a pair, as in a spreadsheet of judges.
 """
 
