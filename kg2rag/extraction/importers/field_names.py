@@ -20,8 +20,8 @@ head: headname headlabel headtext headentity subjectname subjecttext subjectlabe
     xname head subject subj sub source src from start startnode node1
     entity1 arg1 e1 concept1 term1 item1 sourcenode fromnode startentity origin parent h s u subjectid headid srcid
     sourceid fromid startid startnodeid startnodeelementid sourcenodeuuid outv
-    quelle subjekt startknoten sujet entité1 sujeto origen entidad1 entidade1 origem sujeito soggetto onderwerp
-    podmiot źródło субъект подлежащее сущность1 источник суб'єкт subiect özne υποκείμενο
+    subjekt sujet entité1 sujeto entidad1 entidade1 sujeito soggetto onderwerp podmiot субъект подлежащее сущность1
+    суб'єкт subiect özne υποκείμενο startknoten quelle origen origem źródło источник
     头实体 主语 主体 实体1 起点 源节点 源实体 頭實體 主詞 實體1
     主語 エンティティ1 始点 주어 개체1 주체 ประธาน الفاعل المبتدأ נושא विषय कर्ता
 tail: tailname taillabel tailtext tailentity objectname objecttext objectlabel targetname targetlabel targetentity
@@ -29,8 +29,8 @@ tail: tailname taillabel tailtext tailentity objectname objecttext objectlabel t
     yname tail object obj target tgt to end endnode node2 entity2 arg2 e2 concept2 term2 item2 dst dest destination
     targetnode tonode endentity child t o v objectid tailid tgtid targetid dstid toid endid endnodeid endnodeelementid
     targetnodeuuid inv
-    ziel objekt endknoten zielknoten cible objet entité2 objeto destino entidad2 entidade2 oggetto
-    voorwerp obiekt dopełnienie cel объект дополнение сущность2 цель об'єкт obiect nesne αντικείμενο
+    objekt objet entité2 objeto entidad2 entidade2 oggetto voorwerp obiekt dopełnienie объект дополнение сущность2
+    об'єкт obiect nesne αντικείμενο endknoten zielknoten ziel cible destino cel цель
     尾实体 宾语 客体 实体2 终点 目标节点 目标实体 尾實體 受詞 賓語 實體2
     目的語 エンティティ2 終点 목적어 개체2 객체 กรรม المفعول الخبر נשוא कर्म
 relation: labellabel plabel proplabel propertylabel predicatelabel predicatename relationlabel displayrelation predicate
@@ -107,8 +107,8 @@ def columns_of(field: str, columns: tuple[str, ...]) -> tuple[str, ...]:
 
     Of two columns that fold to one name, the first counts.
 
-    >>> columns_of("head", ("Source", "Target", "subject"))
-    ('subject', 'Source')
+    >>> columns_of("head", ("Source", "Target", "subject")), columns_of("head", ("Quelle", "Subjekt"))
+    (('subject', 'Source'), ('Subjekt', 'Quelle'))
     """
     by_name: dict[str, str] = {}
     for column in columns:
