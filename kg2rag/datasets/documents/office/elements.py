@@ -291,15 +291,20 @@ class _Paragraph:
         elif kind in NOTES:
             self.references.append((kind, attribute(child, "id")))
         elif is_shown(child):
-            start = len(self.pieces)
-            self.add(child)
-            if kind in _PARTS_OF_FORMULAS:
-                part = "".join(self.pieces[start:])
-                part = f"({part})" if len(part) > 1 else part
-                self.pieces[start:] = [_PARTS_OF_FORMULAS[kind], part]
-            target = self._target(child, kind)
-            if target:
-                self.links.append(Link(one_line("".join(self.pieces[start:])), target))
+            self._add_shown(child, kind)
+
+    def _add_shown(self, child: Any, kind: str) -> None:
+        """Add the text below a child element, which may be a part of a formula or a link."""
+        start = len(self.pieces)
+        self.add(child)
+        if kind in _PARTS_OF_FORMULAS:
+            part = "".join(self.pieces[start:])
+            if len(part) > 1:
+                part = f"({part})"
+            self.pieces[start:] = [_PARTS_OF_FORMULAS[kind], part]
+        target = self._target(child, kind)
+        if target:
+            self.links.append(Link(one_line("".join(self.pieces[start:])), target))
 
     def _target(self, child: Any, kind: str) -> str:
         """The target of a hyperlink; "" for any other element."""

@@ -26,22 +26,31 @@ def tables_of(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
 
 
 def _tables_beside_each_other(rows: Sequence[Row]) -> Iterator[Sequence[Row]]:
-    """The tables between blank columns; the rows as they are if these separate none."""
+    """The tables between blank columns."""
+    for start, end in pairwise([*_first_columns(rows), None]):
+        yield [row[start:end] for row in rows]
+
+
+def _first_columns(rows: Sequence[Row]) -> list[int]:
+    """The first column of each of the tables that stand beside each other, from 0."""
     columns = list(map(_filled, rows))
-    header = next((names for names in columns if len(names) > 1), [])
     starts = [0]
     for left, right in pairwise(sorted(set().union(*columns))):
         before = range(starts[-1], left + 1)
         behind = range(right, len(rows[0]))
-        have_names = all(len(set(header) & set(side)) > 1 for side in (before, behind))
-        n_before, n_behind = (_n_rows(columns, side) for side in (before, behind))
-        if right - left > BLANK_COLUMNS and have_names and n_before != n_behind:
+        if right - left > BLANK_COLUMNS and _are_tables(columns, before, behind):
             starts.append(right)
-    if len(starts) == 1:
-        yield rows
-        return
-    for start, end in pairwise([*starts, None]):
-        yield [row[start:end] for row in rows]
+    return starts
+
+
+def _are_tables(columns: Sequence[Sequence[int]], before: range, behind: range) -> bool:
+    """Whether the columns on both sides of a gap have names in one row, and end in different rows.
+
+    columns : for each row, the columns of its cells.
+    """
+    header = next((names for names in columns if len(names) > 1), [])
+    have_names = all(len(set(header) & set(side)) > 1 for side in (before, behind))
+    return have_names and _n_rows(columns, before) != _n_rows(columns, behind)
 
 
 def _n_rows(columns: Sequence[Sequence[int]], side: range) -> int:

@@ -17,7 +17,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.archives import attribute, named
@@ -113,28 +113,38 @@ def levels_by_format(
 ) -> dict[Any, int]:
     """Element of each paragraph that is a heading by its format -> its level, 1 for the title.
 
-    A file with headings by their styles has none below these, but below those of the highest level;
-    it has a title by its format above the first of them, if none is a title by its style.
-
     levels : the levels by style.
     """
-    paragraphs = list(named(root, "p"))
     by_style = {
-        paragraph: levels(paragraph) for paragraph in paragraphs if levels(paragraph)
+        paragraph: levels(paragraph)
+        for paragraph in named(root, "p")
+        if levels(paragraph)
     }
-    if not by_style:
-        return _levels_by_format(root, styles, {})
+    if by_style:
+        return _levels_beside_styles(root, styles, by_style)
+    return _levels_by_format(root, styles, {})
+
+
+def _levels_beside_styles(
+    root: Any, styles: Mapping[str, Any], by_style: Mapping[Any, int]
+) -> dict[Any, int]:
+    """The levels by format in a file that has headings by their styles, `by_style`.
+
+    It has none below these, but below those of the highest level; it has a title by its format
+    above the first of them, if none is a title by its style.
+    """
     lowest = max(by_style.values())
     may_have_headings = lowest <= HIGHEST_HEADING
-    has_title = _has_title(by_style.values())
-    if has_title and not may_have_headings:
+    may_have_title = not _has_title(by_style.values())
+    if not may_have_headings and not may_have_title:
         return {}
-    above = paragraphs[: paragraphs.index(next(iter(by_style)))]
+    by_format = _levels_by_format(root, styles, by_style)
+    above = set(takewhile(lambda element: element not in by_style, named(root, "p")))
     result = dict[Any, int]()
-    for paragraph, level in _levels_by_format(root, styles, by_style).items():
+    for paragraph, level in by_format.items():
         if level > 1 and may_have_headings:
             result[paragraph] = level + lowest - 1
-        elif level == 1 and paragraph in above and not has_title:
+        elif level == 1 and may_have_title and paragraph in above:
             result[paragraph] = level
     return result
 

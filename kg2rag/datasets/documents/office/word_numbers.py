@@ -119,13 +119,11 @@ class _Lists:
         counts = self._counts[id_]
         elements = self._levels(instance, definition)
         for upper in range(level + 1):
-            first = (instance, upper) not in self._begun
-            start = self._restart(instance, upper) if first else ""
-            if upper == level or upper not in counts or start:
-                self._begun.add((instance, upper))
-                beginning = int(start or _start(elements, upper))
-                is_new = bool(start) or upper not in counts
-                counts[upper] = beginning if is_new else counts[upper] + 1
+            start = self._restart(instance, upper)
+            if start or upper not in counts:
+                counts[upper] = int(start or _start(elements, upper))
+            elif upper == level:
+                counts[upper] += 1
         for lower in [key for key in counts if key > level]:
             del counts[lower]
         return _label(elements, level, counts), id_
@@ -139,7 +137,10 @@ class _Lists:
         }
 
     def _restart(self, instance: str, level: int) -> str:
-        """The number with which an instance begins a level again; "" if it goes on."""
+        """The number with which an instance begins a level again; "" if it goes on, or has begun."""
+        if (instance, level) in self._begun:
+            return ""
+        self._begun.add((instance, level))
         for override in self._instances[instance].iterfind("{*}lvlOverride"):
             if attribute(override, "ilvl") == str(level):
                 return _value(override, "{*}startOverride")

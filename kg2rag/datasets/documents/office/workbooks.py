@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, time
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
@@ -205,25 +205,29 @@ def _levels_of_rows(
 
 
 def _with_groups(table: pd.DataFrame, levels: Mapping[int, int]) -> pd.DataFrame:
-    """A frame of cells with a further column: the names of the groups in which a row is.
-
-    The name of a group is the first cell of the row above it, unless that is the first row of all.
-    """
+    """A frame of cells with a further column: the names of the groups in which a row is."""
     if not any(levels.values()):
         return table
     rows = table.to_numpy(dtype=object).tolist()
+    groups = _groups_of_rows(rows, levels)
+    return type(table)([[*row, group] for row, group in zip(rows, groups, strict=True)])
+
+
+def _groups_of_rows(
+    rows: Sequence[Sequence[Any]], levels: Mapping[int, int]
+) -> Iterator[str]:
+    """The names of the groups in which each row is, from the outer one, joined by " > ".
+
+    The name of a group is the first cell of the row above it, unless that is the first row of all.
+    """
     first = next((number for number, row in enumerate(rows) if any(row)), 0)
     names = dict[int, str]()
-    groups = list[str]()
     for number, row in enumerate(rows):
         level = levels.get(number, 0)
-        groups.append(
-            " > ".join(names[upper] for upper in range(level) if upper in names)
-        )
         names = {upper: name for upper, name in names.items() if upper < level}
+        yield " > ".join(names.values())
         if number > first:
             names[level] = next((str(cell) for cell in row if str(cell) != ""), "")
-    return type(table)([[*row, group] for row, group in zip(rows, groups, strict=True)])
 
 
 def _percent_styles(root: Any) -> set[str]:

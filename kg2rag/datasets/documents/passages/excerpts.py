@@ -9,7 +9,7 @@ that several lists show is read in the first of them.
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -64,18 +64,25 @@ def _is_list(
     file = rows[0]["metadata"]["file"]
     if PurePosixPath(file).suffix.lower() in WRITTEN:
         return False
-    link_texts = set[str]()
-    for row in rows:
-        for text, target in row["links"]:
-            document, _ = index.find(target, file)
-            page_words = words_of.get(document, frozenset())
-            if document != row["doc_id"] and page_words.issuperset(words(text)):
-                link_texts.add(text)
+    link_texts = set(_links_to_pages(rows, index, words_of))
     blocks = list(chain.from_iterable(map(block_texts, rows)))
     others = [text for text in blocks if not consists_of(text, link_texts)]
     n_links = len(blocks) - len(others)
     has_sentences = any(SENTENCE_END.search(text.rstrip(":")) for text in others)
     return n_links >= SHORTEST_LIST and n_links > len(others) and not has_sentences
+
+
+def _links_to_pages(
+    rows: Sequence[PassageRow], index: Pages, words_of: Mapping[str, frozenset[str]]
+) -> Iterator[str]:
+    """The texts of the links of a page to other pages that have all words of the text."""
+    file = rows[0]["metadata"]["file"]
+    for row in rows:
+        for text, target in row["links"]:
+            document, _ = index.find(target, file)
+            page_words = words_of.get(document, frozenset())
+            if document != row["doc_id"] and page_words.issuperset(words(text)):
+                yield text
 
 
 def _words_of_page(rows: Sequence[PassageRow]) -> frozenset[str]:

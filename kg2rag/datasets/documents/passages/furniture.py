@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
-from itertools import compress, groupby, pairwise
+from itertools import groupby, pairwise
 from pathlib import PurePosixPath
 from typing import NamedTuple
 
@@ -61,22 +61,16 @@ def remove_furniture(entries: Mapping[str, FileEntry]) -> int:
     """
     pages = list(pages_of(entries))
     repeated = _repeated_texts(pages)
-    if not repeated:
-        return 0
     n_removed = 0
     for entry, rows in pages:
         if repeated.isdisjoint(_texts_of(rows)):
             continue
         parts = list(_parts_of(rows, repeated))
-        indexes = set(_furniture_of(parts))
-        suffix = PurePosixPath(rows[0]["metadata"]["file"]).suffix.lower()
-        is_crawled = indexes.issuperset(range(MENU_PARTS))
-        if suffix in WRITTEN and not is_crawled:
-            indexes -= _whole_sections(parts, indexes)
-        kept = [part for index, part in enumerate(parts) if index not in indexes]
-        if indexes and not all(part.is_heading for part in kept):
+        content = _content_of(parts, rows[0]["metadata"]["file"])
+        has_text = not all(part.is_heading for part in content)
+        if has_text and len(content) < len(parts):
             n_before = count_words(entry)
-            _keep_parts(entry, rows, kept, repeated)
+            _keep_parts(entry, rows, content, repeated)
             n_words = n_before - count_words(entry)
             entry.left_out += n_words
             n_removed += n_words
@@ -153,15 +147,19 @@ def _block_parts(
     index: int, row: PassageRow, repeated: Container[str]
 ) -> Iterator[_Part]:
     """The blocks of a passage, given with its index in the page."""
-    links = [Link(*link) for link in row["links"] if link[0]]
-    is_of_wiki = [link.target.startswith(WIKI) for link in links]
-    names = {link.text for link in compress(links, is_of_wiki)}
-    link_texts = {link.text for link in links} - names
+    names, link_texts = _link_texts(row)
     for text in block_texts(row):
         is_repeated = text in repeated and not any(name in text for name in names)
         is_link = consists_of(text, link_texts)
         may_pass = is_link or one_line(text) == row["title"] or not words(text)
         yield _Part(index, text, False, is_repeated, is_link, may_pass)
+
+
+def _link_texts(row: PassageRow) -> tuple[set[str], set[str]]:
+    """The texts of the links of a wiki in a passage, and those of its other links."""
+    links = [Link(*link) for link in row["links"] if link[0]]
+    names = {link.text for link in links if link.target.startswith(WIKI)}
+    return names, {link.text for link in links} - names
 
 
 def block_texts(row: PassageRow) -> list[str]:
@@ -179,6 +177,15 @@ def consists_of(text: str, link_texts: Iterable[str]) -> bool:
     for link_text in sorted(linked, key=len, reverse=True):
         rest = rest.replace(link_text, " ")
     return bool(linked) and not any(map(str.isalnum, rest))
+
+
+def _content_of(parts: Sequence[_Part], file: str) -> list[_Part]:
+    """The parts of the page of a file that are no furniture."""
+    indexes = set(_furniture_of(parts))
+    is_crawled = indexes.issuperset(range(MENU_PARTS))
+    if PurePosixPath(file).suffix.lower() in WRITTEN and not is_crawled:
+        indexes -= _whole_sections(parts, indexes)
+    return [part for index, part in enumerate(parts) if index not in indexes]
 
 
 def _furniture_of(parts: Sequence[_Part]) -> Iterator[int]:

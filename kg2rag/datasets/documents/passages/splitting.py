@@ -87,31 +87,31 @@ class Splitter:
     def _divide(self, blocks: Sequence[Block]) -> list[tuple[Block, int]]:
         """Blocks no longer than a passage, each with its number of tokens.
 
-        No text has more tokens than bytes, so blocks that have few enough bytes are not counted.
+        No text has more tokens than bytes, so blocks that have few enough bytes are not counted, nor
+        are the ends of texts that have too many characters.
         """
         sizes = [len(block.text.encode("utf-8", "replace")) for block in blocks]
         if sum(sizes) <= self.tokens:
             return list(zip(blocks, sizes, strict=True))
-        is_long = [len(block.text) > DIVIDED_CHARACTERS for block in blocks]
-        counts = self.count(
-            [
-                "" if long else block.text
-                for block, long in zip(blocks, is_long, strict=True)
-            ]
-        )
+        limit = min(self.characters, DIVIDED_CHARACTERS)
+        counts = self.count([block.text[:limit] for block in blocks])
         parts = list[tuple[Block, int]]()
-        for block, long, count in zip(blocks, is_long, counts, strict=True):
-            if not long and count <= self.tokens and len(block.text) <= self.characters:
+        for block, count in zip(blocks, counts, strict=True):
+            if len(block.text) <= limit and count <= self.tokens:
                 parts.append((block, count))
-                continue
-            self.divided += 1
-            texts = self._divide_text(block.text)
-            links = _links_by_part(block, texts)
-            for text, size, links_of_part in zip(
-                texts, self.count(texts), links, strict=True
-            ):
-                parts.append((block._replace(text=text, links=links_of_part), size))
+            else:
+                self.divided += 1
+                parts += self._parts(block)
         return parts
+
+    def _parts(self, block: Block) -> Iterator[tuple[Block, int]]:
+        """The parts of a block that is longer than a passage, each with its number of tokens."""
+        texts = self._divide_text(block.text)
+        links = _links_by_part(block, texts)
+        for text, count, links_of_part in zip(
+            texts, self.count(texts), links, strict=True
+        ):
+            yield block._replace(text=text, links=links_of_part), count
 
     def _divide_text(self, text: str) -> list[str]:
         """The parts of a text that are no longer than a passage in tokens and in characters."""

@@ -34,6 +34,11 @@ class Line(NamedTuple):
     right: float
     top: float
 
+    @property
+    def height(self) -> float:
+        """The height of the line, in points."""
+        return self.top - self.bottom
+
 
 class _Text(NamedTuple):
     """Lines that follow each other downwards, and the place of all."""
@@ -59,6 +64,8 @@ class _Text(NamedTuple):
 
 def line_order(lines: Sequence[Line]) -> list[int]:
     """The numbers of the lines in reading order."""
+    if not lines:
+        return []
     texts = list[_Text]()
     for line in lines:
         if texts and _continues(texts[-1].lines[-1], line):
@@ -76,31 +83,38 @@ def _with_titles_first(texts: Sequence[_Text]) -> list[_Text]:
 
     With such a line, a text below all others stands last, as the foot of a slide does.
     """
-    heights = [line.top - line.bottom for text in texts for line in text.lines]
-    usual = median(heights) if heights else 0.0
+    usual = median(line.height for text in texts for line in text.lines)
     titles = list[_Text]()
     others = list[_Text]()
     for text in texts:
-        first = text.lines[0]
-        is_large = first.top - first.bottom >= TITLE_HEIGHT * usual
-        is_above = all(text.bottom >= other.top for other in [*titles, *others])
-        if is_large and is_above and others:
+        is_large = text.lines[0].height >= TITLE_HEIGHT * usual
+        if is_large and others and _is_above(text, [*titles, *others]):
             titles.insert(0, text)
         else:
             others.append(text)
     if not titles:
         return others
-    lowest = min(others, key=lambda text: text.top)
-    is_foot = all(lowest.top <= text.bottom for text in others if text is not lowest)
-    feet = [lowest] if is_foot else []
-    return [*titles, *(text for text in others if text not in feet), *feet]
+    return [*titles, *_with_foot_last(others)]
+
+
+def _with_foot_last(texts: Sequence[_Text]) -> list[_Text]:
+    """The texts; one that stands below all others is the last."""
+    lowest = min(texts, key=lambda text: text.top)
+    others = [text for text in texts if text is not lowest]
+    if all(_is_above(text, [lowest]) for text in others):
+        return [*others, lowest]
+    return list(texts)
+
+
+def _is_above(text: _Text, others: Sequence[_Text]) -> bool:
+    """Whether a text stands above all others."""
+    return all(text.bottom >= other.top for other in others)
 
 
 def _continues(line: Line, following: Line) -> bool:
     """Whether a line is the next one of a text."""
     gap = line.bottom - following.top
-    height = line.top - line.bottom
-    is_below = following.top < line.top and gap < LINE_GAP * height
+    is_below = following.top < line.top and gap < LINE_GAP * line.height
     return is_below and following.left < line.right and line.left < following.right
 
 

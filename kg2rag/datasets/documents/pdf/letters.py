@@ -130,16 +130,24 @@ def _within_page(
     drawn = defaultdict[str, list[_Box]](list)
     for line in _LINE.finditer(_text(letters)):
         for piece in _pieces(letters[slice(*line.span())], box):
-            first, last = (box(piece[end].row) for end in (0, -1))
+            first = box(piece[0].row)
             text = _text(piece).strip()
-            is_repeated = any(_is_same_place(first, place) for place in drawn[text])
-            if is_repeated and within and within[-1].character != "\n":
-                within += [letter for letter in piece if letter.character in "\r\n"]
-            elif not is_repeated and (_overlap(page, first) or _overlap(page, last)):
+            if any(_is_same_place(first, place) for place in drawn[text]):
+                within += _missing_line_end(within, piece)
+            elif _overlap(page, first) or _overlap(page, box(piece[-1].row)):
                 within += piece
                 if text:
                     drawn[text].append(first)
     return within
+
+
+def _missing_line_end(
+    letters: Sequence[_Letter], piece: Sequence[_Letter]
+) -> list[_Letter]:
+    """The end of line of a piece that is left out, if the letters before it have none."""
+    if not letters or letters[-1].character == "\n":
+        return []
+    return [letter for letter in piece if letter.character in "\r\n"]
 
 
 def _pieces(

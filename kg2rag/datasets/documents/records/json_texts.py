@@ -160,21 +160,26 @@ def nested_questions(
         for item in value:
             yield from nested_questions(item, inherited)
     elif isinstance(value, Mapping):
-        fields = {**(inherited or {}), **value}
-        if _first_name(value, QUESTION_COLUMNS):
-            yield fields
-            return
-        inner = [item for item in value.values() if isinstance(item, Mapping)]
-        asks = [item for item in inner if _first_name(item, QUESTION_COLUMNS)]
-        if len(asks) == 1:  # its answer and source are in the other objects
-            yield {**(inherited or {}), **_flat_fields(value)}
-            return
-        inherited = {
+        yield from _questions_of_object(value, inherited or {})
+
+
+def _questions_of_object(
+    value: Mapping[str, Any], inherited: Mapping[str, Any]
+) -> Iterator[Mapping[str, Any]]:
+    """An object with a question, in it or in one inner object; else the questions below it."""
+    fields = {**inherited, **value}
+    asks = [item for item in value.values() if _first_name(item, QUESTION_COLUMNS)]
+    if _first_name(value, QUESTION_COLUMNS):
+        yield fields
+    elif len(asks) == 1:  # its answer and source are in the other objects
+        yield {**inherited, **_flat_fields(value)}
+    else:
+        plain_fields = {
             name: item
             for name, item in fields.items()
             if not isinstance(item, list | Mapping)
         }
-        yield from nested_questions(list(value.values()), inherited)
+        yield from nested_questions(list(value.values()), plain_fields)
 
 
 def nested_records(value: Any) -> Sequence[Mapping[str, Any]]:
@@ -280,9 +285,9 @@ def _records_of(
         fields = {}
     below = _records_with_new_words(below, text)
     if text:
-        pairs = [pairs_text(value[name]) for name in below if not below[name]]
-        text = "\n".join([text, *filter(None, pairs)])
         columns = {name: value[name] for name in below if not below[name]}
+        pairs = map(pairs_text, columns.values())
+        text = "\n".join([text, *filter(None, pairs)])
         columns |= _parts_without_text(value, text_name)
         yield _record({**columns, **inherited, **fields}, titles, text)
     yield from chain.from_iterable(below.values())

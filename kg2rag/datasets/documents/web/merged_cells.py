@@ -87,17 +87,21 @@ def value_cell(cell: Any) -> Any:
         return cell
     column = next((column for column, other in _columns(row) if other is cell), -1)
     above = row.itersiblings(*_ROWS, preceding=True)
-    for distance, other_row in enumerate(above, start=1):
-        other = dict(_columns(other_row)).get(column)
+    for distance, row_above in enumerate(above, start=1):
+        other = dict(_columns(row_above)).get(column)
         if other is None:
-            return cell
+            break
         if not _is_covered(other):
-            covers = local_name(other) == "tc" or (
-                _number(other, "number-rows-spanned") > distance
-            )
-            text = "".join(other.itertext())
-            return other if covers and len(text) <= LONGEST_VALUE else cell
+            if _has_value_below(other, distance):
+                return other
+            break
     return cell
+
+
+def _has_value_below(cell: Any, distance: int) -> bool:
+    """Whether a cell of an Office file has a short value, for so many rows below it, too."""
+    covers = local_name(cell) == "tc" or _number(cell, "number-rows-spanned") > distance
+    return covers and len(text_of(cell)) <= LONGEST_VALUE
 
 
 def _is_covered(cell: Any) -> bool:
@@ -141,14 +145,14 @@ def _add_merged_cells(
         this row on. Returns the same for the next row.
     """
     following = dict[int, tuple[Any, int]]()
-    cells = [cell for cell in row if cell.tag in _CELLS_OF_PAGE]
+    cells = list(row.iterchildren(*_CELLS_OF_PAGE))
     last = max(merged, default=-1)
     column = 0
     while cells or column <= last:
         if column in merged:
             cell, n_rows = merged[column]
             if _is_value(cell):
-                row.insert(row.index(cells[0]) if cells else len(row), copy(cell))
+                _insert(copy(cell), row, cells)
         elif cells:
             cell = cells.pop(0)
             n_rows = _span(cell, "rowspan")
@@ -159,6 +163,14 @@ def _add_merged_cells(
             following[column] = cell, n_rows - 1
         column += _span(cell, "colspan")
     return following
+
+
+def _insert(cell: Any, row: Any, following: Sequence[Any]) -> None:
+    """Put a cell into a row of a page, before the first of the following cells."""
+    if following:
+        following[0].addprevious(cell)
+    else:
+        row.append(cell)
 
 
 def _span(cell: Any, name: str) -> int:
