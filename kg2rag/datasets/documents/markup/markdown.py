@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from html import escape, unescape
@@ -125,8 +125,8 @@ def markdown_document(text: str, name: str = "") -> FileDocument:
     blocks, navigation = tree_blocks(tree)
     if all(block.level for block in blocks):  # a home page
         blocks = [*blocks, *_phrases(front.fields)]
-    unshown = [token.content for token in tokens if token.type in _UNSHOWN]
-    labels = [token.content for token in tokens if token.type == "myst_target"]
+    unshown = _contents(tokens, _UNSHOWN)
+    labels = _contents(tokens, ("myst_target",))
     aliases = _aliases(front.fields)
     document = FileDocument(
         [block for block in (Block(title, 1), *blocks) if block.text],
@@ -139,6 +139,11 @@ def markdown_document(text: str, name: str = "") -> FileDocument:
         names=(*aliases, *labels),
     )
     return _with_names(document, [a for a in aliases if not _ADDRESS.search(a)])
+
+
+def _contents(tokens: Iterable[Token], kinds: Container[str]) -> list[str]:
+    """The contents of the tokens of some kinds."""
+    return [token.content for token in tokens if token.type in kinds]
 
 
 def _title(fields: Mapping[str, Any]) -> str:

@@ -73,13 +73,24 @@ def json_records(value: Any, name: str | None = None) -> list[Mapping[str, Any]]
     name : the file, for the DataError about cells that the viewer has truncated; None accepts them.
     """
     value = viewer_rows(value, name) or value
-    if isinstance(value, list) and value:
-        if all(isinstance(item, str) for item in value):
-            return _texts_by_id(enumerate(value))
-        if all(_first_name(item, QUESTION_COLUMNS) for item in value):
-            return value
-    records = _mapped_records(value) or numbered_records(nested_records([value]))
-    return records or _titled_records(value) or None
+    return (
+        _listed_records(value)
+        or _mapped_records(value)
+        or numbered_records(nested_records([value]))
+        or _titled_records(value)
+        or None
+    )
+
+
+def _listed_records(value: Any) -> list[Mapping[str, Any]]:
+    """The records of a list of texts or of questions; [] for any other value."""
+    if not isinstance(value, list):
+        return []
+    if all(isinstance(item, str) for item in value):
+        return _texts_by_id(enumerate(value))
+    if all(_first_name(item, QUESTION_COLUMNS) for item in value):
+        return value
+    return []
 
 
 def _titled_records(value: Any) -> list[Mapping[str, Any]]:

@@ -154,14 +154,17 @@ def remove_navigation(
     ]
     removed = set[Any]()
     for element in [*furniture, *menus]:
-        if (
-            element not in removed
-            and not holds(element, _CONTENT)
-            and (_is_foot(element) or count_words(element) <= half)
-        ):
+        if element not in removed and _may_be_removed(element, half):
             left_out.append(separated_text(element))
             removed.update(element.iter())
             empty([element])
+
+
+def _may_be_removed(element: Any, most_words: float) -> bool:
+    """Whether an element holds no content, and is a foot or has at most so many words."""
+    if holds(element, _CONTENT):
+        return False
+    return _is_foot(element) or count_words(element) <= most_words
 
 
 def _names(element: Any) -> list[str]:
