@@ -257,15 +257,13 @@ def _table_files(files: Sequence[Path], table: str, name: str) -> list[Path]:
     FileNotFoundError: there are neither. `name` is the set, for the error.
     """
     for ending in TABLE_ENDINGS:
-        whole = [path for path in files if path.name == table + ending]
-        parts = [
-            path
-            for path in files
-            if path.name.endswith(ending)
-            and (path.parent.name == table or _is_part_of(path, table))
-        ]
-        if whole or parts:
-            return whole[:1] or parts
+        of_ending = [path for path in files if path.name.endswith(ending)]
+        for path in of_ending:
+            if path.name == table + ending:
+                return [path]
+        parts = [path for path in of_ending if _is_part_of(path, table)]
+        if parts:
+            return parts
     raise FileNotFoundError(
         f"{name} holds no BEIR {table}. Looked for: {table} with an ending {', '.join(TABLE_ENDINGS)}, or such files "
         f"in {table}/."
@@ -286,8 +284,9 @@ def _records(files: Files, model: type[R], paths: Sequence[Path]) -> list[R]:
 
 
 def _is_part_of(path: Path, table: str) -> bool:
-    """Whether a file is a numbered part of a table, such as corpus-00000-of-00001.parquet."""
-    return _table_of(path) == table and path.name.partition(".")[0] != table
+    """Whether a file is in the folder of a table, or a numbered part (corpus-00000-of-00001.parquet)."""
+    is_numbered = _table_of(path) == table and path.name.partition(".")[0] != table
+    return is_numbered or path.parent.name == table
 
 
 def _judgements_of_split(
@@ -332,19 +331,7 @@ def collect(
     query, or no question.
     """
     notes = Counter[str]()
-    passages = list[Passage]()
-    empty = set[str]()
-    for number, document in enumerate(documents, start=1):
-        passage = _passage(document, notes)
-        if passage is not None:
-            passages.append(passage)
-        elif is_strict:
-            raise DataError(
-                f"{where}, document {number} ({document.id!r}): title and text are both empty. Leave it out."
-            )
-        else:
-            notes["documents without title and text left out"] += 1
-            empty.add(document.id)
+    passages, empty = _passages(where, documents, notes, is_strict=is_strict)
     corpus = Corpus.from_passages(passages)
     texts = {query.id: query.text for query in queries}
     known = _Known(texts, frozenset(corpus.ids), empty)
@@ -365,6 +352,26 @@ def collect(
         if question.id in known.documents
     )
     return corpus, questions, {note: count for note, count in notes.items() if count}
+
+
+def _passages(
+    where: str, documents: Iterable[Document], notes: Counter[str], *, is_strict: bool
+) -> tuple[list[Passage], set[str]]:
+    """The passages of documents, and the ids of empty documents, which are errors if `is_strict`."""
+    passages = list[Passage]()
+    empty = set[str]()
+    for number, document in enumerate(documents, start=1):
+        passage = _passage(document, notes)
+        if passage is not None:
+            passages.append(passage)
+        elif is_strict:
+            raise DataError(
+                f"{where}, document {number} ({document.id!r}): title and text are both empty. Leave it out."
+            )
+        else:
+            notes["documents without title and text left out"] += 1
+            empty.add(document.id)
+    return passages, empty
 
 
 def _is_document(question: Question, corpus: Corpus) -> bool:

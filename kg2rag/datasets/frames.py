@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Annotated, Any
 
@@ -284,20 +284,30 @@ def _are_pairs(gold: object) -> bool:
 
 def _answer_texts(answers: object) -> list[Any]:
     """The texts of answers: a text, a list, or an object with them, as in SQuAD, TriviaQA or LangSmith."""
-    if isinstance(answers, Mapping):
-        fields = {str(name).casefold(): value for name, value in answers.items()}
-        values = [fields[name] for name in ANSWER_FIELDS if name in fields]
-        if fields.get("type") == "none":
-            return []
-        return _answer_texts(values) or [answers]
     if isinstance(answers, list):
         return list(chain.from_iterable(map(_answer_texts, answers)))
-    number = python_value(answers)
-    if isinstance(number, bool):
-        return ["yes" if number else "no"]  # of StrategyQA and BoolQ
-    if isinstance(number, int | float):
-        return [str(number)]  # of a spreadsheet
-    return [answers]
+    if isinstance(answers, Mapping):
+        return _texts_of_object(answers)
+    return [_answer_text(answers)]
+
+
+def _texts_of_object(answer: Mapping[Any, Any]) -> list[Any]:
+    """The texts in the object of an answer; [] if its type is "none", itself if it has no texts."""
+    fields = {str(name).casefold(): value for name, value in answer.items()}
+    if fields.get("type") == "none":
+        return []
+    values = [fields[name] for name in ANSWER_FIELDS if name in fields]
+    return _answer_texts(values) or [answer]
+
+
+def _answer_text(answer: object) -> object:
+    """The text of an answer that is a truth value or a number; any other answer itself."""
+    value = python_value(answer)
+    if isinstance(value, bool):
+        return "yes" if value else "no"  # of StrategyQA and BoolQ
+    if isinstance(value, int | float):
+        return str(value)  # of a spreadsheet
+    return answer
 
 
 def _name_of_gold(piece: object, index: GoldIndex) -> object:
@@ -367,9 +377,7 @@ def _targets(
     if n_beginnings:
         notes[f"gold that begins ids of passages, {ALL_OF_THEM}"] = n_beginnings
     for row in rows:
-        for name in row.gold:
-            if name not in targets:
-                _reject_or_note(row, name, index, where, notes)
+        _note_unknown_gold(row, targets, index, where, notes)
     if every_target and not targets:
         example = quote(next(iter(every_target)))
         raise DataError(
@@ -387,18 +395,25 @@ def _gold_unit(targets: Sequence[GoldTarget]) -> GoldUnit:
     return "passage"
 
 
-def _reject_or_note(
-    row: FrameQuestion, name: str, index: GoldIndex, where: str, notes: Counter[str]
+def _note_unknown_gold(
+    row: FrameQuestion,
+    targets: Container[str],
+    index: GoldIndex,
+    where: str,
+    notes: Counter[str],
 ) -> None:
-    """Note a gold text that no passage contains; DataError for any other unknown name."""
-    if not index.is_text(name):
-        raise DataError(
-            f"{where}, question {row.id!r}: gold {quote(name)} is no passage, document, title or heading of the corpus."
-            f"{index.suggestion(name)} Ids are such as {index.corpus.ids[0]!r}."
-        )
-    notes[
-        f"gold texts of question {row.id!r} that no passage holds: {quote(name)}"
-    ] += 1
+    """Note the gold texts of a question that no passage contains; DataError for other unknown gold."""
+    for name in row.gold:
+        if name in targets:
+            continue
+        if not index.is_text(name):
+            raise DataError(
+                f"{where}, question {row.id!r}: gold {quote(name)} is no passage, document, title or heading of the "
+                f"corpus.{index.suggestion(name)} Ids are such as {index.corpus.ids[0]!r}."
+            )
+        notes[
+            f"gold texts of question {row.id!r} that no passage holds: {quote(name)}"
+        ] += 1
 
 
 def _ids(

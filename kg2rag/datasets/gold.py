@@ -367,23 +367,37 @@ class GoldIndex:
         """
         if sum(map(bool, holders)) < FOUND_SHARE * len(holders) or not any(holders):
             return None
-        few = [rows for rows in holders if 0 < len(rows) <= COMMON_PASSAGES]
-        telling = few or holders
+        telling = _telling_windows(holders)
         n_telling = Counter(chain.from_iterable(telling))
         n_best = max(n_telling.values())
         best = {row for row, count in n_telling.items() if count == n_best}
-        further = set(
-            chain.from_iterable(rows for rows in telling if best.isdisjoint(rows))
-        )
+        others = chain.from_iterable(rows for rows in telling if best.isdisjoint(rows))
         counts = Counter(chain.from_iterable(holders))
-        for row in further.copy():
+        further = set[int]()
+        for row in set(others):
             n_common = counts[row] - n_telling[row]
             n_words = lengths[row] - n_common * STRIDE_WORDS
-            is_half = n_telling[row] >= FOUND_SHARE * len(telling)
-            is_covered = n_telling[row] * STRIDE_WORDS >= FOUND_SHARE * n_words
-            if not (is_half or is_covered):
-                further.remove(row)
+            if _is_half(n_telling[row], len(telling), n_words):
+                further.add(row)
         return self._passages_in(sorted(best | further))
+
+
+def _telling_windows(holders: Sequence[Sequence[int]]) -> Sequence[Sequence[int]]:
+    """The windows, as the rows that contain them, in few passages; all windows if none is."""
+    few = [rows for rows in holders if 0 < len(rows) <= COMMON_PASSAGES]
+    return few or holders
+
+
+def _is_half(n_common: int, n_windows: int, n_words: int) -> bool:
+    """Whether a text and a passage have at least `FOUND_SHARE` of either in common.
+
+    n_common : the number of windows in both.
+    n_windows : the number of windows of the text.
+    n_words : the number of words of the passage.
+    """
+    is_of_text = n_common >= FOUND_SHARE * n_windows
+    is_of_passage = n_common * STRIDE_WORDS >= FOUND_SHARE * n_words
+    return is_of_text or is_of_passage
 
 
 def _labelled_texts(cell: str) -> list[str]:

@@ -45,11 +45,19 @@ def with_pages(
     if n_lacking:
         notes[f"questions without the page in {column!r}, document taken"] = n_lacking
     return [
-        {name: cell for name, cell in {**row, "gold": pages}.items() if name != column}
-        if pages
-        else row
+        _with_gold_of_pages(row, pages, column)
         for row, pages in zip(rows, gold, strict=True)
     ]
+
+
+def _with_gold_of_pages(
+    row: dict[str, Any], pages: Sequence[str], column: str
+) -> dict[str, Any]:
+    """The row with pages as gold, in place of their column; without pages, the row itself."""
+    if not pages:
+        return row
+    rest = {name: cell for name, cell in row.items() if name != column}
+    return {**rest, "gold": pages}
 
 
 def _column_of_pages(rows: Sequence[Mapping[str, Any]]) -> str:

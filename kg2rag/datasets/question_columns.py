@@ -113,13 +113,13 @@ def question_records(
     rows = _without_unknown_ids(rows, index, notes)
     field_of = _fields_of(distinct_columns(rows))
     grades = _column_of_grades(rows, field_of)
-    pairs = _fields_of([name for name in distinct_columns(rows) if name != grades])
+    pairs = _fields_without(rows, grades)
     if "gold" not in pairs.values():
         taken = {*pairs, grades}
         if grades is not None:
             taken -= set(JUDGED_TEXTS)
         rows = _with_gold_by_values(rows, taken, index, notes)
-        pairs = _fields_of([name for name in distinct_columns(rows) if name != grades])
+        pairs = _fields_without(rows, grades)
     if grades is not None and "gold" in pairs.values():
         return _joined_rows(_graded_pairs(_renamed(rows, pairs), grades, notes), notes)
     field_of = _fields_of(distinct_columns(rows))
@@ -148,9 +148,12 @@ def _without_unknown_ids(
     notes[f"values of the questions' column {gold!r} that the corpus lacks"] = len(
         names
     )
-    return [
-        {name: value for name, value in row.items() if name != gold} for row in rows
-    ]
+    return [_without(row, gold) for row in rows]
+
+
+def _without(row: Mapping[str, Any], column: str) -> dict[str, Any]:
+    """The row without a column."""
+    return {name: value for name, value in row.items() if name != column}
 
 
 def _names_within_objects(columns: Sequence[str]) -> dict[str, str]:
@@ -267,6 +270,14 @@ def _fields_of(columns: Sequence[str]) -> dict[str, str]:
     return fields_of_columns(columns, _names(columns))
 
 
+def _fields_without(
+    rows: Sequence[Mapping[str, Any]], grades: str | None
+) -> dict[str, str]:
+    """Column -> field of a question, apart from the column of grades."""
+    columns = distinct_columns(rows)
+    return _fields_of([column for column in columns if column != grades])
+
+
 def _names(columns: Iterable[str]) -> dict[str, tuple[str, ...]]:
     """The names in `QUESTION`, and those that say that a column holds gold or answers."""
     gold = [column for column in columns if is_gold_column(column)]
@@ -372,21 +383,28 @@ def _columns_of_names(
     """
     counts: Counter[str] = Counter()
     families: defaultdict[str, list[str]] = defaultdict(list)
-    for column in distinct_columns(rows):
-        is_name = index.is_identifier
-        if _DOCUMENT_COLUMN.search(column):
-            is_name = index.has_name
-        names = [
-            _names_in(row[column], index, is_name) for row in rows if column in row
-        ]
-        if column not in taken and all(names):
+    further = [column for column in distinct_columns(rows) if column not in taken]
+    for column in further:
+        n_names = _number_of_names(rows, column, index)
+        if n_names:
             family = _NUMBER.sub("", column)
             families[family].append(column)
-            counts[family] += sum(map(len, names))
+            counts[family] += n_names
     if not counts:
         return []
     of_answers = [family for family in families if _OF_ANSWERS.search(family)]
     return families[max(of_answers or families, key=counts.__getitem__)]
+
+
+def _number_of_names(
+    rows: Sequence[Mapping[str, Any]], column: str, index: GoldIndex
+) -> int:
+    """The number of names of passages or documents in a column; 0 if a cell has another piece or none."""
+    is_name = index.is_identifier
+    if _DOCUMENT_COLUMN.search(column):
+        is_name = index.has_name
+    names = [_names_in(row[column], index, is_name) for row in rows if column in row]
+    return sum(map(len, names)) if all(names) else 0
 
 
 def _names_in(cell: Any, index: GoldIndex, is_name: Callable[[str], bool]) -> list[str]:
@@ -416,7 +434,7 @@ def _with_gold(row: dict[str, Any], family: Sequence[str]) -> dict[str, Any]:
 
 def _with_grade(row: Mapping[str, Any], column: str) -> dict[str, Any]:
     """The row of a pair with its gold as a mapping from the name to the grade; a pair without one has none."""
-    rest = {name: value for name, value in row.items() if name != column}
+    rest = _without(row, column)
     if "gold" not in row:
         return rest
     if column not in row:

@@ -31,22 +31,23 @@ class HitNames(Container[str]):
 
         A document is its first passage. Names that are unknown stay as they are.
         """
-        names = {name for hits in run.values() for name, _ in hits} - self._ids
-        if not names:
+        names = [name for hits in run.values() for name, _ in hits]
+        others = set(names) - self._ids
+        if not others:
             return run, 0
-        document_of = {
-            name: self._documents[name] for name in names & self._documents.keys()
-        }
-        text_of = {name: self._passage_with(name) for name in names}
-        passage_of = {name: id_ for name, id_ in text_of.items() if id_} | document_of
-        n_documents = sum(
-            name in document_of for hits in run.values() for name, _ in hits
-        )
+        id_of = {name: self._id_of(name) for name in others}
         replaced = {
-            query: [(passage_of.get(name, name), score) for name, score in hits]
+            query: [(id_of.get(name, name), score) for name, score in hits]
             for query, hits in run.items()
         }
-        return replaced, n_documents
+        documents = others & self._documents.keys()
+        return replaced, sum(name in documents for name in names)
+
+    def _id_of(self, name: str) -> str:
+        """The id of the passage that a name stands for; an unknown name itself."""
+        if name in self._documents:
+            return self._documents[name]
+        return self._passage_with(name) or name
 
     def _passage_with(self, text: str) -> str | None:
         """The first passage with a text; None for a name of one word and for other texts."""

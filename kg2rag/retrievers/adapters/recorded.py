@@ -102,15 +102,7 @@ class Recorded(Retriever):
             return cls.of(
                 rankings.to_dict(), corpus, name or rankings.name or "", queries
             )
-        if isinstance(rankings, list | Mapping):
-            rankings = run_of_records(rankings, f"run {name!r}")
-        if is_frame(rankings):
-            hits = frame_hits(rankings, name, HitNames(corpus))
-            return cls.of(hits, corpus, name, queries)
-        run = {
-            str(python_value(query_id)): _hits(ranking, query_id)
-            for query_id, ranking in rankings.items()
-        }
+        run = _hits_by_query(rankings, corpus, name)
         if isinstance(queries, Mapping):
             run = _by_ids(run, queries)
         return cls._of_hits(run, corpus, name or "run", frozenset(queries))
@@ -274,6 +266,20 @@ def _by_ids(run: dict[str, Any], texts: Mapping[str, str]) -> dict[str, Any]:
 def _is_ranx_run(run: object) -> bool:
     """Whether an object is a `ranx.Run`, by its module: ranx takes seconds to import."""
     return type(run).__module__.partition(".")[0] == "ranx" and hasattr(run, "to_dict")
+
+
+def _hits_by_query(
+    rankings: Any, corpus: Corpus, name: str
+) -> dict[str, list[tuple[str, float]]]:
+    """Query id -> the (passage id, score) of each hit, of a frame, records or a mapping."""
+    if isinstance(rankings, list | Mapping):
+        rankings = run_of_records(rankings, f"run {name!r}")
+    if is_frame(rankings):
+        rankings = frame_hits(rankings, name, HitNames(corpus))
+    return {
+        str(python_value(query)): _hits(ranking, query)
+        for query, ranking in rankings.items()
+    }
 
 
 def _hits(ranking: Any, query: object) -> list[tuple[str, float]]:

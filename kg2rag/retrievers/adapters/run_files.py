@@ -8,7 +8,7 @@ passage to score (BEIR, ranx), JSON with a hit or a query a record (DPR, RankLLM
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -166,13 +166,20 @@ def _run_of_value(value: Any, path: Path) -> Any:
 
 
 def run_of_records(value: Any, where: object) -> Any:
-    """Records of hits or queries, in a list or by query, as a frame; any other mapping as it is."""
+    """Records of hits or queries, in a list, by query, or only one, as a frame; any other mapping as it is."""
+    if isinstance(value, Mapping) and _is_record(value):
+        value = [value]
     if isinstance(value, Mapping):
         value = _only_run(value, where)
         if not any(map(_has_objects, value.values())):
             return value
         value = [_query_record(query, ranking) for query, ranking in value.items()]
     return pd.DataFrame(list(_hit_records(value, where)))
+
+
+def _is_record(value: Mapping[str, Any]) -> bool:
+    """Whether a mapping is the record of a hit or a query, by the id or text of its query."""
+    return any(isinstance(id_, str | int) for id_ in _query_ids(value).values())
 
 
 def _only_run(value: Mapping[str, Any], where: object) -> Mapping[str, Any]:
@@ -258,15 +265,22 @@ def _hit_records(records: Any, path: object) -> Iterator[dict[str, Any]]:
 
 def _query_ids(record: Mapping[str, Any]) -> dict[str, Any]:
     """The id of a query in its record, or in the object of the query within it (RankLLM), or its text."""
-    queries = [record[name] for name in QUERY_OBJECTS if name in record]
-    for fields in [record, *filter(_is_object, queries)]:
-        ids = {name: fields[name] for name in QUERY_COLUMNS if name in fields}
+    ids = _fields_of(record, QUERY_COLUMNS)
+    if ids:
+        return ids
+    for query in filter(_is_object, _fields_of(record, QUERY_OBJECTS).values()):
+        ids = _fields_of(query, (*QUERY_COLUMNS, "id"))
         if ids:
-            return ids
-        if fields is not record and "id" in fields:
-            return {"query_id": fields["id"]}
-    texts = [record[name] for name in QUERY_TEXTS if isinstance(record.get(name), str)]
-    return {"query_id": texts[0]} if texts else {}
+            return {"query_id": next(iter(ids.values()))}
+    for text in _fields_of(record, QUERY_TEXTS).values():
+        if isinstance(text, str):
+            return {"query_id": text}
+    return {}
+
+
+def _fields_of(record: Mapping[str, Any], names: Sequence[str]) -> dict[str, Any]:
+    """The fields of a record with some names, in the order of these."""
+    return {name: record[name] for name in names if name in record}
 
 
 def _hits_of_query(record: Mapping[str, Any]) -> list[dict[str, Any]] | None:

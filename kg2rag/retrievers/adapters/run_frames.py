@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -111,13 +111,7 @@ def _with_run_columns(
 ) -> pd.DataFrame:
     """The frame with the names of `COLUMNS`; ValueError names a column that it lacks."""
     columns = list(map(str, frame.columns))
-    scores = [column for column in columns if column.casefold().endswith("score")]
-    names = {
-        **COLUMNS,
-        "score": (*COLUMNS["score"], *scores[: len(scores) == 1]),
-        "passage_id": _passage_columns(frame, ids) or PASSAGE_COLUMNS,
-    }
-    frame = frame.rename(columns=fields_of_columns(columns, names))
+    frame = frame.rename(columns=fields_of_columns(columns, _names(frame, ids)))
     lacking = [
         column for column in ("query_id", "passage_id") if column not in frame.columns
     ]
@@ -132,6 +126,19 @@ def _with_run_columns(
     return frame
 
 
+def _names(frame: pd.DataFrame, ids: Container[str]) -> Mapping[str, Sequence[str]]:
+    """`COLUMNS` with the names that the columns of passages and scores have in a frame."""
+    columns = list(map(str, frame.columns))
+    scores = [column for column in columns if column.casefold().endswith("score")]
+    names: dict[str, Sequence[str]] = dict(COLUMNS)
+    if len(scores) == 1:
+        names["score"] = (*COLUMNS["score"], *scores)
+    passages = _passage_columns(frame, ids)
+    if passages:
+        names["passage_id"] = passages
+    return names
+
+
 def _passage_columns(frame: pd.DataFrame, ids: Container[str]) -> list[str]:
     """The names of the columns of passages that have an id of the corpus.
 
@@ -140,17 +147,23 @@ def _passage_columns(frame: pd.DataFrame, ids: Container[str]) -> list[str]:
     names = [
         name
         for name in (*PASSAGE_COLUMNS, *DOCUMENT_COLUMNS)
-        for column in frame.columns
-        if str(column).casefold() == name and _has_id(frame[column], ids)
+        for column, cells in frame.items()
+        if str(column).casefold() == name and _has_id(cells, ids)
     ]
-    return names or [
-        column
-        for column in map(str, frame.columns)
-        if column not in GOLD
-        and not is_gold_column(column)
-        and all(map(_is_list, frame[column]))
-        and _has_id(chain.from_iterable(frame[column]), ids)
+    if names:
+        return names
+    return [
+        str(column)
+        for column, cells in frame.items()
+        if _has_lists_of_hits(str(column), cells, ids)
     ]
+
+
+def _has_lists_of_hits(column: str, cells: pd.Series, ids: Container[str]) -> bool:
+    """Whether a column, unless it is one of gold, has only lists, with an id of the corpus."""
+    if column in GOLD or is_gold_column(column):
+        return False
+    return all(map(_is_list, cells)) and _has_id(chain.from_iterable(cells), ids)
 
 
 def _has_id(cells: Iterable[Any], ids: Container[str]) -> bool:

@@ -231,6 +231,36 @@ def test_a_frame_has_a_query_a_row_or_in_its_index(data: QADataset, shape: str) 
     assert scores["mrr@10"]["theirs"] == pytest.approx((1 + 1 / 2) / 2)
 
 
+@pytest.mark.parametrize(
+    "record",
+    [
+        {"query_id": "q1", "passage_id": "b", "score": 2.0},
+        {"query_id": "q1", "hits": [{"docid": "b", "score": 2.0}]},
+        {"query": {"qid": "q1"}, "candidates": [{"docid": "b", "score": 2.0}]},
+        {"question": "What?", "retrieved": ["b"]},
+    ],
+)
+def test_a_file_of_one_record_is_a_run_of_one_query(
+    tmp_path: Path, data: QADataset, record: dict[str, object]
+) -> None:
+    file = tmp_path / "run.jsonl"
+    file.write_text(json.dumps(record) + "\n")
+    texts = {question.id: question.text for question in data.questions}
+    run = Recorded.of(file, data.corpus, queries=texts)
+    assert [passage for passage, _ in run.run["q1"]] == ["b"]
+    assert run.empty == {"q2"}
+
+
+def test_a_query_may_be_called_query(data: QADataset) -> None:
+    run = Recorded.of({"query": {"b": 2, "a": 1}, "topic": {"a": 1}}, data.corpus)
+    assert run.run == {"query": [("b", 2.0), ("a", 1.0)], "topic": [("a", 1.0)]}
+
+
+def test_a_frame_whose_columns_have_no_names_is_refused(data: QADataset) -> None:
+    with pytest.raises(ValueError, match="query_id"):
+        Recorded.of(pd.DataFrame([["q1", "b", 2.0]]), data.corpus)
+
+
 def test_several_runs_of_one_file_are_refused_by_name(
     tmp_path: Path, data: QADataset
 ) -> None:
