@@ -67,6 +67,12 @@ def test_the_places_of_a_word_are_all_read(read):
     assert "the sea feeds the marsh" in documents.corpus[0].text
 
 
+def test_lists_with_a_gap_are_no_places_of_words(read):
+    notes = {"text": {"shares": [1, None]}, "note": "Two halves of a harbour."}
+    documents = read({"notes.json": json.dumps([notes])})
+    assert "Two halves of a harbour." in documents.corpus[0].text
+
+
 def paragraph(*nodes):
     return {"type": "paragraph", "content": list(nodes)}
 

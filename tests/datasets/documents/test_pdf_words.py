@@ -120,6 +120,13 @@ def test_a_number_between_two_columns_stands_below_both():
     assert line_order([*right, *left, *foot]) == [3, 4, 5, 0, 1, 2, 6]
 
 
+def test_two_columns_that_stand_below_each_other_beside_a_third_are_read_from_the_top():
+    left = Line(0, 60, 0, 30, 60, 39)
+    right = Line(1, 60, 120, 90, 180, 99)
+    middle = Line(2, 60, 30, 50, 90, 59)
+    assert line_order([left, right, middle]) == [1, 2, 0]
+
+
 def test_the_order_of_drawing_holds_for_columns_and_rows_of_cells():
     cells = [
         Line(

@@ -18,8 +18,6 @@ MIN_LETTERS = 40
 """Least number of characters of a text whose place is compared."""
 LINE_GAP = 1.0
 """Largest distance of two lines of a text, as part of the height of the first."""
-
-
 TITLE_HEIGHT = 1.3
 """Least height of the letters of a title, as part of the usual one."""
 
@@ -155,6 +153,9 @@ def _divided(texts: Sequence[_Text]) -> Iterator[_Text]:
             groups[-1].extend(row)
         else:
             groups.append(row)
+    if len(groups) == 1:  # a margin stands between columns
+        yield from groups[0]
+        return
     for group in groups:
         yield from _divided(group)
 

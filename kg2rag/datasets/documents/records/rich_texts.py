@@ -146,7 +146,8 @@ def _text_of_object(fields: Mapping[str, Any]) -> str:
 
 def _is_places(value: Any) -> bool:
     """Whether a value has the places of a word in a text, as OpenAlex keeps abstracts."""
-    return isinstance(value, list) and bool(value) and isinstance(value[0], int)
+    is_list = isinstance(value, list) and bool(value)
+    return is_list and all(isinstance(place, int) for place in value)
 
 
 def _is_piece(value: Any) -> bool:
