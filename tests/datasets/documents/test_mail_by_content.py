@@ -61,6 +61,20 @@ def test_a_text_without_a_header_of_mail_is_text(read, text):
     assert " ".join(passage.text.split()) == " ".join(text.split())
 
 
+@pytest.mark.parametrize(
+    ("subject", "encoding"),
+    [
+        ("عيب مصنعي في الطاولة", "windows-1256"),
+        ("Ошибка в отчёте", "koi8-r"),
+        ("Grüße von Bord", "utf-8"),
+    ],
+)
+def test_letters_of_a_header_are_in_the_encoding_of_the_body(read, subject, encoding):
+    header = f'Subject: {subject}\nContent-Type: text/plain; charset="{encoding}"\n\n'
+    documents = read({"a.eml": (header + "Noon.\n").encode(encoding)})
+    assert list(titles_of(documents).values()) == [subject]
+
+
 def test_texts_that_come_with_a_message_are_read_and_pictures_are_named(read):
     parts = (
         "From: i@example.org\nSubject: Pier\nMIME-Version: 1.0\n"

@@ -51,6 +51,7 @@ _BLANK_LINE = re.compile(rb"\r?\n\r?\n")
 _NAME_IN_BRACKETS = re.compile(
     rb"(?mi)^(From:)[ \t]*([^\s()<>\"]+)[ \t]+\(([^()\"\\\r\n]+)\)(?=[ \t]*\r?$)"
 )
+_CHARSET = re.compile(rb"(?i)charset\s*=\s*[\"']?([\w.:-]+)", re.ASCII)
 _NAME_OF_MESSAGE = re.compile(r"(?is)(?:.*/)?(?:[^/]*\.eml|\d+\.?)")
 
 
@@ -134,10 +135,17 @@ def _mailbox_messages(data: bytes) -> list[EmailMessage]:
 
 
 def _parse(data: bytes) -> EmailMessage:
-    """The message of some bytes; a sender's name in brackets, of old programs, is kept."""
+    """The message of some bytes; a sender's name in brackets, of old programs, is kept.
+
+    Letters of the header that no encoding is declared for are in that of the body.
+    """
     end_of_header = _BLANK_LINE.search(data)
     stop = end_of_header.start() if end_of_header else len(data)
     header = _NAME_IN_BRACKETS.sub(rb'\1 "\3" <\2>', data[:stop])
+    if not header.isascii():
+        charset = _CHARSET.search(data)
+        declared = charset[1].decode("ascii") if charset else ""
+        header = decode_text(header, declared).text.encode()
     message = message_from_bytes(header + data[stop:], policy=policy.default)
     assert isinstance(message, EmailMessage)
     return message
