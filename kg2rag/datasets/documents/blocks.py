@@ -73,7 +73,7 @@ class FileDocument:
 def joined_documents(
     documents: Sequence[FileDocument], remark: str = ""
 ) -> FileDocument:
-    """One document of the blocks of several, without empty blocks."""
+    """One document of the blocks of several, without empty blocks; it has a remark and theirs."""
     return FileDocument(
         [
             block
@@ -83,7 +83,7 @@ def joined_documents(
         ],
         source="\n".join(document.source for document in documents),
         left_out="\n".join(document.left_out for document in documents),
-        remark=remark,
+        remark=join_remarks(remark, *(document.remark for document in documents)),
     )
 
 

@@ -27,6 +27,7 @@ from kg2rag.datasets.documents.blocks import (
     one_line,
     plain_document,
 )
+from kg2rag.datasets.documents.messages.armour import without_armour
 from kg2rag.datasets.documents.messages.calendars import calendar_documents, invitation
 from kg2rag.datasets.documents.messages.quotations import (
     Letter,
@@ -182,7 +183,7 @@ def read_web_archive(data: bytes, name: str = "") -> list[FileDocument]:  # noqa
 
 def _with_header(message: EmailMessage, body: FileDocument) -> FileDocument:
     """The document of a message: its header and its texts."""
-    return joined_documents([_header_document(message, level=1), body], body.remark)
+    return joined_documents([_header_document(message, level=1), body])
 
 
 def _body(message: EmailMessage) -> FileDocument:
@@ -232,7 +233,7 @@ def _message_documents(part: Any) -> Iterator[FileDocument]:
         yield joined_documents(calendar_documents(_content(part)))
     elif not _is_attached(part):
         read = _page if kind == "text/html" else plain_document
-        yield without_signature(read(_content(part)))
+        yield without_signature(without_armour(read(_content(part))))
 
 
 def _alternative_documents(parts: list[Any]) -> Iterator[FileDocument]:

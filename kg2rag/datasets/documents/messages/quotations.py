@@ -79,7 +79,7 @@ class Quotation(NamedTuple):
 
 def without_signature(document: FileDocument) -> FileDocument:
     """The document of a text without the signature below its line "-- "."""
-    lines = _lines(document)
+    lines = lines_of(document)
     start = next(
         (
             position
@@ -96,7 +96,7 @@ def without_signature(document: FileDocument) -> FileDocument:
     )
     if stop - start > SIGNATURE_LINES:
         return document
-    return _without_lines(document, lines, range(start, stop))
+    return without_lines(document, lines, range(start, stop))
 
 
 def without_quotations(letters: Sequence[Letter]) -> list[FileDocument]:
@@ -141,14 +141,14 @@ def _without_quoted_lines(document: FileDocument, texts: Sequence[str]) -> FileD
 
     texts : the words of earlier messages, with blanks between and around them.
     """
-    lines = _lines(document) if texts else []
+    lines = lines_of(document) if texts else []
     removed = list[int]()
     for quotation in _quotations(lines):
         positions = _positions_in_texts(quotation, lines, texts)
         removed += positions
         if any(words(lines[position].text) for position in positions):
             removed += quotation.introduction
-    return _without_lines(document, lines, removed)
+    return without_lines(document, lines, removed)
 
 
 def _positions_in_texts(
@@ -168,7 +168,7 @@ def _positions_in_texts(
     return positions
 
 
-def _lines(document: FileDocument) -> list[Line]:
+def lines_of(document: FileDocument) -> list[Line]:
     """The lines of a document without the marks of quotations."""
     return [
         Line(
@@ -179,7 +179,7 @@ def _lines(document: FileDocument) -> list[Line]:
     ]
 
 
-def _without_lines(
+def without_lines(
     document: FileDocument, lines: Sequence[Line], positions: Iterable[int]
 ) -> FileDocument:
     """A document without some of its lines, which are counted as left out."""

@@ -17,6 +17,7 @@ from kg2rag.datasets.documents.markup.references import (
     is_tagged_list,
     tagged_documents,
 )
+from kg2rag.datasets.documents.messages.armour import without_armour
 from kg2rag.datasets.documents.messages.calendars import calendar_documents, is_calendar
 from kg2rag.datasets.documents.messages.chats import chat_document
 from kg2rag.datasets.documents.pdf.reader import pdf_blocks
@@ -78,7 +79,8 @@ def read_plain(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG0
     for is_kind, documents_of in _KINDS:
         if is_kind(text):
             return list(documents_of(text, remark))
-    return [chat_document(text, remark) or plain_document(text, remark)]
+    document = plain_document(text, remark)
+    return [chat_document(text, remark) or without_armour(document)]
 
 
 def read_unknown(data: bytes, name: str = "") -> list[FileDocument]:
