@@ -396,6 +396,7 @@ FOLDERS: Mapping[str, Callable[[Path], Extractor]] = {
     CHUNKS: lambda file: LightRAG(file.parent / GRAPH),
     "entities.parquet": lambda file: MicrosoftGraphRAG(file.parent),
     "create_final_entities.parquet": lambda file: MicrosoftGraphRAG(file.parent),
+    "*text_units.parquet": lambda file: MicrosoftGraphRAG(file.parent),
     ABOUT: lambda file: SavedGraph(file.parent),
     "openie_results*.json": HippoRAGOpenIE,
     "property_graph_store.json": lambda file: EntityMatching(GraphFile(file)),

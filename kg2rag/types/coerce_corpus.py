@@ -145,7 +145,8 @@ def _passage(row: Mapping[str, Any], where: str, number: int) -> Passage:
     if "text" not in row:
         names = ", ".join(PASSAGE["text"])
         raise DataError(
-            f"{where}, record {number}: no text; it has {', '.join(row)}. Call its column one of {names}."
+            f"{where}, record {number}: no text; it has {', '.join(row)}. "
+            f"Its cell is empty, or its column needs one of the names {names}."
         )
     id_ = identifier(row.get("id"), where, number)
     return Passage(
@@ -372,7 +373,7 @@ def _index_labels(frame: Any, where: str) -> list[Any]:
     repeated = index[index.duplicated()]
     if len(repeated):
         raise DataError(
-            f"{where}: no column is an id, and the index has {quote(repeated[0])} more than once. "
+            f"{where}: no column is an id, and the index has {quote(python_value(repeated[0]))} more than once. "
             "Give a column 'id', or number the rows: frame.reset_index(drop=True)."
         )
     return list(index)

@@ -119,7 +119,7 @@ class LightRAG(FileSource):
         names = {}
         for node, data in graph.nodes(data=True):
             names[node] = unquoted(str(data.get("entity_id", node)))
-            description = " ".join(_split(unquoted(str(data.get("description", "")))))
+            description = " ".join(_split(data.get("description")))
             entity = Entity(
                 names[node], unquoted(str(data.get("entity_type", ""))), description
             )

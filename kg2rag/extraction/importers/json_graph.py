@@ -10,7 +10,7 @@ of `json_dialects`.
 
 from __future__ import annotations
 
-from collections import ChainMap, defaultdict
+from collections import ChainMap, Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
@@ -83,8 +83,8 @@ def read_json_graph(file: Path) -> nx.Graph:
 def graph_of_json(value: Any, file: Path) -> nx.Graph | None:
     """The graph that a JSON value holds; None where it has no edges.
 
-    DataError: an edge whose end is no node, two names for one node, or a list that mixes nodes with
-    something else.
+    Edges with an end that is no node are left out and counted. DataError: all edges are such, one node
+    has two names, or a list mixes nodes with something else.
     """
     import networkx as nx
 
@@ -94,29 +94,33 @@ def graph_of_json(value: Any, file: Path) -> nx.Graph | None:
     if not edges:
         return None
     notes = value.get("notes") if isinstance(value, Mapping) else None
-    graph = nx.MultiDiGraph(**{NOTES: notes if isinstance(notes, Mapping) else {}})
+    counts = Counter[str](notes if isinstance(notes, Mapping) else {})
+    graph = nx.MultiDiGraph(**{NOTES: counts})
     for index, node in enumerate(nodes or _nodes_of_ends(edges)):
         _add_node(graph, _key(node, index), node, file)
     key_of = _keys_by_end(graph, edges)
-    for number, edge in enumerate(edges, start=1):
-        where = f"{file}, edge {number}"
-        head = _node_at(edge, "head", key_of, where)
-        tail = _node_at(edge, "tail", key_of, where)
-        # add_edge would take an attribute "key" for the key of the edge.
-        graph.add_edges_from([(head, tail, _edge_attributes(edge))])
+    for edge in edges:
+        heads = _nodes_at(edge, "head", key_of)
+        tails = _nodes_at(edge, "tail", key_of)
+        if heads and tails:
+            # add_edge would take an attribute "key" for the key of the edge.
+            graph.add_edges_from([(heads[0], tails[0], _edge_attributes(edge))])
+        else:
+            counts["edges with an end that is no node, left out"] += 1
+    if not graph.number_of_edges():
+        edge = edges[0]
+        raise DataError(
+            f"{file}: no edge has a node at both ends, such as edge 1: {quote(edge)}. "
+            f"Its fields: {', '.join(edge) or 'none'}."
+        )
     return graph
 
 
-def _node_at(
-    edge: Record, field: str, key_of: Mapping[Hashable, Hashable], where: str
-) -> Hashable:
-    """The key of the node at the head or tail (`field`) of an edge; DataError: there is none."""
-    for end in _endpoint_ids(edge, field):
-        if end in key_of:
-            return key_of[end]
-    raise DataError(
-        f"{where}: no node is its {field}: {quote(edge)}. Its fields: {', '.join(edge) or 'none'}."
-    )
+def _nodes_at(
+    edge: Record, field: str, key_of: Mapping[Hashable, Hashable]
+) -> list[Hashable]:
+    """The keys of nodes at the head or tail (`field`) of an edge, by the names that the edge has for it."""
+    return [key_of[end] for end in _endpoint_ids(edge, field) if end in key_of]
 
 
 def _parts(value: Any, file: Path, depth: int) -> Parts:
@@ -409,17 +413,17 @@ def _keys_by_end(graph: nx.Graph, edges: list[Record]) -> dict[Hashable, Hashabl
     """The value at an end of an edge -> the key of the node.
 
     The value may be the key, its text, or the element id, name or caption of the node. In the data of D3
-    and networkx 1 it is the index of the node; that is assumed if an integer is no key.
+    and networkx 1 it is the index of the node; that is assumed if an integer is no key, and all are indices.
     """
     key_of: dict[Hashable, Hashable] = {key: key for key in graph}
     for field in ("element_id", "name", "caption"):
         for key, data in graph.nodes(data=True):
             for name in map(str, (key, *values_of(field, data))):
                 key_of.setdefault(name, key)
-    if any(
-        isinstance(node["id"], int) and node["id"] not in graph
-        for node in _nodes_of_ends(edges)
-    ):
+    numbers = {
+        node["id"] for node in _nodes_of_ends(edges) if isinstance(node["id"], int)
+    }
+    if not numbers <= set(graph) and numbers <= set(range(len(graph))):
         key_of |= dict(enumerate(graph))
     return key_of
 

@@ -132,7 +132,7 @@ def _graph_of_tables(
             f"{where}: no row has two ends. A table of edges has columns such as source and target, and one of nodes "
             "id and name."
         )
-    graph.graph[NOTES] = notes
+    graph.graph[NOTES].update(notes)
     return graph
 
 

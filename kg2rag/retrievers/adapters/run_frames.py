@@ -36,7 +36,7 @@ first with an id of the corpus counts.
 
 def is_frame(rankings: object) -> bool:
     """Whether a value is a frame of any library, or a Series of pandas."""
-    return isinstance(rankings, pd.Series) or isinstance(
+    return isinstance(rankings, pd.Series | pd.DataFrame) or isinstance(
         nw.from_native(rankings, pass_through=True), nw.DataFrame | nw.LazyFrame
     )
 
@@ -60,7 +60,7 @@ def _pandas_frame(rankings: Any) -> pd.DataFrame:
         rankings = rankings.to_frame(_series_name(rankings))
     if not isinstance(rankings, pd.DataFrame):
         rankings = nw.from_native(rankings).lazy().collect(backend="pandas").to_native()
-    frame: pd.DataFrame = _with_parsed_lists(rankings)
+    frame: pd.DataFrame = _with_parsed_lists(_with_unique_columns(rankings))
     levels = [str(level).casefold() for level in frame.index.names]
     has_queries = not {str(column).casefold() for column in frame}.isdisjoint(
         QUERY_COLUMNS
@@ -68,6 +68,17 @@ def _pandas_frame(rankings: Any) -> pd.DataFrame:
     if has_queries or set(levels).isdisjoint(QUERY_COLUMNS):
         return frame
     return frame.reset_index()
+
+
+def _with_unique_columns(frame: pd.DataFrame) -> pd.DataFrame:
+    """The frame with one of each two columns of one name; ValueError: their values differ."""
+    for column in frame.columns[frame.columns.duplicated()]:
+        first, *others = (cells for _, cells in frame[column].items())
+        if not all(first.equals(other) for other in others):
+            raise ValueError(
+                f"run: several columns are called {column!r}, with other values. Rename them."
+            )
+    return frame.loc[:, ~frame.columns.duplicated()]
 
 
 def _with_parsed_lists(frame: pd.DataFrame) -> pd.DataFrame:

@@ -343,6 +343,16 @@ def test_a_malformed_lightrag_file_is_an_error_that_says_where(
         LightRAG(lightrag(tmp_path, **more)).extract(CORPUS)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("name", ["text_units", "create_final_text_units"])
+def test_a_folder_of_graphrag_without_entities_names_their_table(
+    tmp_path: Path, name: str
+) -> None:
+    units = pa.table({"id": ["u"], "text": ["Noon."]})
+    pq.write_table(units, tmp_path / f"{name}.parquet")
+    with pytest.raises(FileNotFoundError, match="entities"):
+        graph_of(tmp_path)
+
+
 @pytest.mark.parametrize(
     ("table", "row", "message"),
     [

@@ -340,3 +340,18 @@ def test_a_folder_of_tables_is_one_graph(tmp_path: Path) -> None:
     graph = KnowledgeBase.build(CORPUS, graph=folder, store=Store(tmp_path)).graph
     assert triples(folder, tmp_path) == TRIPLES
     assert graph.notes["rows of settings.json without ends or an id, left out"] == 1
+
+
+def test_edges_to_nodes_that_a_file_lacks_are_left_out_and_counted(
+    tmp_path: Path,
+) -> None:
+    nodes = [{"id": 1, "name": "Marek Lund"}, {"id": 2, "name": "Halina"}]
+    edges = [
+        {"source": 1, "target": 2, "relation": "steers"},
+        {"source": 1, "target": 99, "relation": "owns"},
+    ]
+    path = tmp_path / "graph.json"
+    path.write_text(json.dumps({"nodes": nodes, "edges": edges}))
+    graph = KnowledgeBase.build(CORPUS, graph=path, store=Store(tmp_path)).graph
+    assert triples(path, tmp_path) == {("Marek Lund", "steers", "Halina")}
+    assert graph.notes["edges with an end that is no node, left out"] == 1

@@ -1035,7 +1035,7 @@ def test_how_nodes_are_named_is_counted() -> None:
         (
             "a.json",
             '{"nodes": [{"id": 1}], "links": [{"source": 1, "target": "x"}]}',
-            ["a.json", "edge 1", "tail"],
+            ["a.json", "edge 1", "'x'"],
         ),
         ("a.json", '{"facts": 3}', ["a.json", "head"]),
         (

@@ -157,6 +157,15 @@ def test_two_columns_of_scores_are_refused() -> None:
         Recorded.of(frame, CORPUS)
 
 
+def test_of_two_equal_columns_of_one_name_one_counts_and_others_are_refused() -> None:
+    frame = pd.DataFrame(HITS)
+    joined = pd.concat([frame[["query_id"]], frame], axis=1)
+    assert Recorded.of(joined, CORPUS).run == Recorded.of(frame, CORPUS).run
+    other = pd.concat([frame, frame[["score"]] + 1], axis=1)
+    with pytest.raises(ValueError, match="'score'"):
+        Recorded.of(other, CORPUS)
+
+
 def test_ids_that_a_table_has_as_numbers_are_those_of_the_corpus() -> None:
     frame = pd.DataFrame({"qid": [1.0, 1.0], "docno": [7.0, 8.0], "score": [0.1, 0.9]})
     corpus = corpus_of([{"id": 7, "text": "a"}, {"id": 8, "text": "b"}])
