@@ -33,6 +33,7 @@ from kg2rag.datasets.documents.renditions import remove_renditions
 from kg2rag.datasets.documents.unpacking import read_files
 from kg2rag.datasets.documents.wiki_folders import (
     dokuwiki_files,
+    named_notes,
     wiki_titles,
     with_page_first,
 )
@@ -130,6 +131,7 @@ def _contents(files: Sequence[ListedFile]) -> Iterator[FileBytes]:
     threads = MailThreads(list(path_of), lambda name: path_of[name].read_bytes())
     in_wikis = wiki_titles([file.relative_path for file in files])
     in_dokuwikis = dokuwiki_files(path_of)
+    notes = named_notes(path_of)
     for contents in chain.from_iterable(
         read_files(_with_reason(file, inclusions.reasons)) for file in files
     ):
@@ -142,7 +144,7 @@ def _contents(files: Sequence[ListedFile]) -> Iterator[FileBytes]:
             data = with_page_first(data)
         if path in in_dokuwikis:
             contents = replace(contents, read_as=".dokuwiki")
-        yield replace(contents, data=data)
+        yield replace(contents, data=data, is_named_note=path in notes)
 
 
 def _with_reason(file: ListedFile, reasons: Mapping[str, str]) -> ListedFile:

@@ -88,6 +88,7 @@ class FileBytes:
     packing : one of `COMPRESSIONS` or the ending of an archive if the contents are packed, else "".
     names : id -> name of the users and channels of a Slack export, for a file with messages.
     read_as : the ending whose reader reads it; "" for that of its name.
+    is_named_note : whether it is a note that its program names by the file, see `named_notes`.
     """
 
     relative_path: str
@@ -96,6 +97,7 @@ class FileBytes:
     packing: str = ""
     names: Mapping[str, str] = field(default_factory=dict)
     read_as: str = ""
+    is_named_note: bool = False
 
     @property
     def name(self) -> str:
@@ -130,6 +132,7 @@ class FileBytes:
             tokens,
             names,
             self.ending,
+            self.is_named_note,
         ]
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()
 
@@ -240,7 +243,7 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
     name = file.name + file.read_as
     for document in READERS[file.ending](file.data, name):
         if any(block.text.strip() for block in document.blocks):
-            lost += _add_document(entry, document, file.relative_path, folder, splitter)
+            lost += _add_document(entry, document, file, folder, splitter)
         is_page = file.ending in PAGE_ENDINGS
         marks = _remark_on_marks(document.blocks) if is_page else ""
         remarks += filter(None, (document.remark, marks))
@@ -273,13 +276,14 @@ def _remark_on_marks(blocks: Iterable[Block]) -> str:
 def _add_document(
     entry: FileEntry,
     document: FileDocument,
-    relative_path: str,
+    file: FileBytes,
     folder: str,
     splitter: Splitter,
 ) -> list[str]:
     """Add the passages of a document to the entry of its file; returns the words that they lack."""
+    relative_path = file.relative_path
     id_ = f"{relative_path}#{document.key}" if document.key else relative_path
-    heading, blocks = split_title(document.blocks)
+    heading, blocks = split_title(document.blocks, is_named=file.is_named_note)
     titles = _titles(heading or document.title, blocks, relative_path, folder)
     fields = {"file": relative_path, **document.metadata}
     rows = splitter.passages(id_, titles[0], blocks or [Block(heading)], fields)
@@ -293,13 +297,19 @@ def _add_document(
     return lost_words(source, texts)
 
 
-def split_title(blocks: Sequence[Block]) -> tuple[str, list[Block]]:
+def split_title(
+    blocks: Sequence[Block], *, is_named: bool = False
+) -> tuple[str, list[Block]]:
     """The heading that is the title of a document, "" if there is none, and the other blocks.
 
     A heading that repeats the title is left out of these.
+
+    is_named : whether the name of the file is the title unless there is one of level 1.
     """
     index = _title_index(blocks)
     if index is None or len(blocks[index].text) > TITLE_CHARACTERS:
+        return "", list(blocks)
+    if is_named and blocks[index].level > 1:
         return "", list(blocks)
     title = blocks[index].text
     following = blocks[index + 1 :]

@@ -2,7 +2,8 @@
 
 A wiki of GitHub or Gollum shows a page under the name of its file, in which hyphens are blanks, and
 beside it the pages `_Sidebar`, `_Footer` and `_Header`. A folder is known by one of these. DokuWiki
-has pages in files `.txt`, which are known by the headings of half of them.
+has pages in files `.txt`, which are known by the headings of half of them. Obsidian and Logseq name
+a note by its file, and keep their settings beside the notes.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ _LINK = re.compile(rb"\[\[([^\[\]|\n]{1,300})\|([^\[\]|\n]{1,300})\]\]")
 DOKUWIKI_HEADING = re.compile(r"(?m)^={6} [^=\n]+ ={6}[ \t]*$")
 START_BYTES = 4_000
 """Bytes of a file within which a page of DokuWiki has its heading."""
+SETTINGS = (".obsidian", "logseq/config.edn")
+"""Settings beside the notes of a program that names a note by its file."""
 _ENDINGS = frozenset(
     ".md .markdown .mediawiki .asciidoc .adoc .creole .org .pod .rst .textile".split()
 )
@@ -39,6 +42,28 @@ def wiki_titles(paths: Iterable[str]) -> dict[str, str]:
         str(file): file.stem.replace("-", " ")
         for file in files
         if file.suffix.lower() in _ENDINGS and not folders.isdisjoint(file.parents)
+    }
+
+
+def named_notes(path_of: Mapping[str, Path]) -> set[str]:
+    """The notes in folders, and in those below, that have one of the `SETTINGS`.
+
+    path_of : path from the listed folder -> the file.
+    """
+    folders = {
+        (name, folder)
+        for path, file in path_of.items()
+        for name, folder in zip(PurePosixPath(path).parents, file.parents, strict=False)
+    }
+    vaults = {
+        name
+        for name, folder in folders
+        if any((folder / settings).exists() for settings in SETTINGS)
+    }
+    return {
+        str(path)
+        for path in map(PurePosixPath, path_of)
+        if path.suffix.lower() in _ENDINGS and not vaults.isdisjoint(path.parents)
     }
 
 

@@ -1,7 +1,8 @@
-"""Notes of Joplin and Logseq."""
+"""Notes of Joplin, Logseq and Obsidian."""
 
 from __future__ import annotations
 
+import pytest
 from file_makers import passages_of
 
 
@@ -27,3 +28,26 @@ def test_settings_of_logseq_are_no_text_and_its_title_and_names_are_of_the_page(
     assert passages["pages/a.md"].title == "Harbour/Rules"
     assert passages["pages/a.md"].text == "Tides\nPier law\n\nNoon is high."
     assert passages["b.md"].metadata["links"] == [["Pier law", "pages/a.md"]]
+
+
+@pytest.mark.parametrize("settings", [".obsidian/app.json", "logseq/config.edn"])
+def test_a_note_of_a_vault_is_named_by_its_file_unless_it_has_a_title(read, settings):
+    text = "## Noon\n\nThe tide is high.\n"
+    documents = read(
+        {
+            f"vault/{settings}": "{}",
+            "vault/sea/Tides.md": text,
+            "vault/Lock.md": f"# Great lock\n\n{text}",
+            "vault/Pier.md": f"---\ntitle: Long pier\n---\n\n{text}",
+            "Beside.md": f"{text}\nThe lock is full.\n",
+        }
+    )
+    titles = {passage.doc_id: passage.title for passage in documents.corpus}
+    assert titles == {
+        "vault/sea/Tides.md": "Tides",
+        "vault/Lock.md": "Great lock",
+        "vault/Pier.md": "Long pier",
+        "Beside.md": "Noon",
+    }
+    texts = {passage.doc_id: passage.text for passage in documents.corpus}
+    assert texts["vault/sea/Tides.md"] == "Noon\nThe tide is high."
