@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path, PurePath
@@ -13,13 +13,13 @@ from urllib.parse import unquote
 
 from kg2rag.compute.code_version import code_version
 from kg2rag.datasets.documents.blocks import (
-    PROSE,
     Block,
     FileDocument,
     join_remarks,
     lost_words,
     one_line,
 )
+from kg2rag.datasets.documents.doubtful_text import doubtful_text
 from kg2rag.datasets.documents.listing import ListedFile
 from kg2rag.datasets.documents.passages.entries import FileEntry, table_entry
 from kg2rag.datasets.documents.passages.splitting import Splitter
@@ -58,14 +58,6 @@ _BINARY_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 _VERSION = re.compile(r"(?i)[\W_]*v?\d[\d\W_]*")
 # The number of a section as reports have it: lists of steps have a dot or bracket behind it.
 _FIRST_SECTION = re.compile(r"1 +[^\W\d]")
-
-MIN_MARKS = 3
-"""Fewest marks of a wiki or template in a page that are told: a text may explain one or two."""
-_MARK = re.compile(
-    r"\[\[[^\W\d][^\[\]\n]{0,200}\]\]|\{\{[^{}\n]{1,200}\}\}|\{%[^{}\n]{1,200}%\}|^:{3,}[^\n]*$",
-    re.MULTILINE,
-)
-
 
 COMPRESSIONS = (".gz", ".bz2", ".xz")
 """Endings of single compressed files."""
@@ -244,33 +236,13 @@ def _document_entry(file: FileBytes, folder: str, splitter: Splitter) -> FileEnt
     for document in READERS[file.ending](file.data, name):
         if any(block.text.strip() for block in document.blocks):
             lost += _add_document(entry, document, file, folder, splitter)
-        is_page = file.ending in PAGE_ENDINGS
-        marks = _remark_on_marks(document.blocks) if is_page else ""
-        remarks += filter(None, (document.remark, marks))
+        doubtful = doubtful_text(document.blocks, has_marks=file.ending in PAGE_ENDINGS)
+        remarks += filter(None, (document.remark, doubtful))
     if not entry.rows:
         entry.reason = ": ".join(["no text in it", *remarks[:1]])
     entry.remark = join_remarks(*remarks)
     entry.count_lost(lost)
     return entry
-
-
-def _remark_on_marks(blocks: Iterable[Block]) -> str:
-    """The remark on marks of a wiki or of templates in the prose of a page; "" for fewer than `MIN_MARKS`.
-
-    The reader has taken them for text.
-
-    >>> _remark_on_marks([Block("See [[a|A]], [[b|B]] and {{c}}.")])
-    "marks left in the text: 3, such as '[[a|A]]'"
-    """
-    marks = [
-        mark
-        for block in blocks
-        if block.kind == PROSE
-        for mark in _MARK.findall(block.text)
-    ]
-    if len(marks) < MIN_MARKS:
-        return ""
-    return f"marks left in the text: {len(marks)}, such as {quote(marks[0])}"
 
 
 def _add_document(

@@ -117,3 +117,12 @@ def test_the_text_of_a_directive_is_read_behind_an_option_of_several_lines(read)
     documents = read({"a.rst": page})
     assert "Knots of the ferry." in documents.corpus[0].text
     assert documents.report.loc[0, "lost"] == 0
+
+
+def test_unknown_characters_and_encoded_data_are_told(read):
+    key = "pQ7" * 30
+    documents = read({"a.md": f"# Caf\ufffd\n\nThe key:\n\n{key}\n", "b.md": "Noon."})
+    remarks = documents.report.set_index("document").remark
+    assert "unknown characters in the text: 1" in remarks["a.md"]
+    assert "encoded data in the text: 1" in remarks["a.md"]
+    assert not remarks["b.md"]
