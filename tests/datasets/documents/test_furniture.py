@@ -174,6 +174,31 @@ def test_a_page_of_links_to_other_pages_is_a_list(read, index, is_read):
     assert len(documents.corpus) >= 3
 
 
+FIELDS = (
+    "<table><tr><td>By</td><td>Ebba</td></tr><tr><td>Of</td><td>1999</td></tr></table>"
+)
+MENU = '<p><a href="{}.html">{}</a></p>'
+
+
+@pytest.mark.parametrize(
+    ("fields", "menu", "is_read"),
+    [
+        (f"{FIELDS}<p>Fridays</p>", "", False),
+        (f"{FIELDS}<p>A dome with a mirror by the old road to Jena</p>", "", True),
+        (f"{FIELDS}<p>Fridays</p>", "all pages", True),
+    ],
+    ids=["short", "long", "menu"],
+)
+def test_the_only_page_that_leads_to_all_others_is_a_list(read, fields, menu, is_read):
+    names = {"1": "Dome", "2": "Mirror", "3": "Comets", "index": "Space details"}
+    links = "".join(MENU.format(*pair) for pair in names.items()) if menu else ""
+    pages = {name: f"{page}{links}" for name, page in LISTED.items()}
+    documents = read({**pages, "index.html": INDEX.format(sentence=fields)})
+    status = documents.report.set_index("document")["status"]
+    assert (status["index.html"] == "read") == is_read
+    assert list(status[sorted(LISTED)]) == ["read"] * 3
+
+
 def test_an_index_that_people_write_is_read(read):
     links = "\n".join(f"- [{number}]({number}.html)" for number in (1, 2, 3))
     assert text_of(read({**LISTED, "index.md": links})).endswith("1\n\n2\n\n3")

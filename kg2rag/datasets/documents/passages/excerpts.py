@@ -2,14 +2,17 @@
 
 Ours: what a list and an excerpt are. A page of HTML is a list, such as the index of an export, if most
 of its blocks are links to other pages that have the words of the link, and no other block is a
-sentence. A section is one if its heading is the title of another page, and if that
+sentence. Of a folder's pages, the only one that leads to all others needs no majority of links if its
+other blocks are short. A section is one if its heading is the title of another page, and if that
 page has all words of each of its blocks but for short ones, such as dates. A summary of another page
 that several lists show is read in the first of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+import posixpath
+from collections import defaultdict
+from collections.abc import Container, Iterator, Mapping, Sequence, Set
 from itertools import chain
 from pathlib import PurePosixPath
 from typing import NamedTuple
@@ -49,7 +52,13 @@ def remove_lists(entries: Mapping[str, FileEntry]) -> None:
     pages = list(pages_of(entries))
     index = Pages([row for _, rows in pages for row in rows], {})
     words_of = {rows[0]["doc_id"]: _words_of_page(rows) for _, rows in pages}
-    lists = [entry for entry, rows in pages if _is_list(rows, index, words_of)]
+    links = [set(_links_to_pages(rows, index, words_of)) for _, rows in pages]
+    indexes = set(_indexes([rows for _, rows in pages], links))
+    lists = [
+        entry
+        for number, (entry, rows) in enumerate(pages)
+        if _is_list(rows, {text for text, _ in links[number]}, number in indexes)
+    ]
     if len(lists) < len(pages):
         for entry in lists:
             entry.left_out += count_words(entry)
@@ -57,32 +66,61 @@ def remove_lists(entries: Mapping[str, FileEntry]) -> None:
             _name_list(entry)
 
 
-def _is_list(
-    rows: Sequence[PassageRow], index: Pages, words_of: Mapping[str, frozenset[str]]
-) -> bool:
-    """Whether a page is a list of other pages, given by their index and their words."""
-    file = rows[0]["metadata"]["file"]
-    if PurePosixPath(file).suffix.lower() in WRITTEN:
-        return False
-    link_texts = set(_links_to_pages(rows, index, words_of))
+def _indexes(
+    pages: Sequence[Sequence[PassageRow]], links: Sequence[Set[tuple[str, str]]]
+) -> Iterator[int]:
+    """The numbers of the pages that lead to all other pages of their folder, as no other page does.
+
+    pages, links : of each page the passages, and the texts and documents of its links.
+    """
+    folders = defaultdict[str, list[int]](list)
+    for number, rows in enumerate(pages):
+        folders[posixpath.dirname(rows[0]["metadata"]["file"])].append(number)
+    for numbers in folders.values():
+        documents = {pages[number][0]["doc_id"] for number in numbers}
+        leading = [
+            number
+            for number in numbers
+            if documents - {document for _, document in links[number]}
+            <= {pages[number][0]["doc_id"]}
+        ]
+        if len(leading) == 1 and len(numbers) > SHORTEST_LIST:
+            yield leading[0]
+
+
+def _is_list(rows: Sequence[PassageRow], link_texts: Set[str], is_index: bool) -> bool:
+    """Whether a page is a list of other pages.
+
+    link_texts : the texts of its links to other pages.
+    is_index : whether it is one of the `_indexes`.
+    """
     blocks = list(chain.from_iterable(map(block_texts, rows)))
     others = [text for text in blocks if not consists_of(text, link_texts)]
     n_links = len(blocks) - len(others)
-    has_sentences = any(SENTENCE_END.search(text.rstrip(":")) for text in others)
-    return n_links >= SHORTEST_LIST and n_links > len(others) and not has_sentences
+    if n_links < SHORTEST_LIST:
+        return False
+    if any(SENTENCE_END.search(text.rstrip(":")) for text in others):
+        return False
+    are_short = all(len(words(text)) < SHORT for text in others)
+    return n_links > len(others) or (is_index and are_short)
 
 
 def _links_to_pages(
     rows: Sequence[PassageRow], index: Pages, words_of: Mapping[str, frozenset[str]]
-) -> Iterator[str]:
-    """The texts of the links of a page to other pages that have all words of the text."""
+) -> Iterator[tuple[str, str]]:
+    """The texts and documents of the links of a page to other pages that have all words of the text.
+
+    Links of pages in Markdown, which people write, are none of a list.
+    """
     file = rows[0]["metadata"]["file"]
+    if PurePosixPath(file).suffix.lower() in WRITTEN:
+        return
     for row in rows:
         for text, target in row["links"]:
             document, _ = index.find(target, file)
             page_words = words_of.get(document, frozenset())
             if document != row["doc_id"] and page_words.issuperset(words(text)):
-                yield text
+                yield text, document
 
 
 def _words_of_page(rows: Sequence[PassageRow]) -> frozenset[str]:
