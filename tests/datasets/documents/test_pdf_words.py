@@ -29,6 +29,41 @@ def test_a_word_in_two_lines_is_joined_unless_its_hyphen_is_part_of_it(
     assert read({"a.pdf": pdf}).corpus[0].text == text
 
 
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (["Das Online-", "Portal der Stadt."], "Das Online-Portal der Stadt."),
+        (["In der Haupt-", "und Nebensaison."], "In der Haupt- und Nebensaison."),
+        (["Das Unter-", "nehmen in Bern."], "Das Unternehmen in Bern."),
+        (["WASSER-", "WEGE im Land."], "WASSERWEGE im Land."),
+        (["Der USB-", "Stick fehlt."], "Der USB-Stick fehlt."),
+        (["Ida had COVID-", "19 in May."], "Ida had COVID-19 in May."),
+        (["The p-", "value is low."], "The p-value is low."),
+        (
+            ["Random-effects models: a random-", "effects model."],
+            "Random-effects models: a random-effects model.",
+        ),
+        (["It is tak-", "en, and taken."], "It is taken, and taken."),
+    ],
+)
+def test_a_hyphen_at_the_end_of_a_line_stays_in_compounds(read, lines, text):
+    data = read({"a.pdf": pdf_of(lines)})
+    assert data.corpus[0].text == text
+    assert list(data.report["lost"]) == [0]
+
+
+def test_a_hyphen_is_found_on_a_page_with_letters_beyond_two_bytes(read):
+    letters = b"/Helvetica/Encoding<</Differences[126/u1D400]>>"
+    pdf = pdf_of(["Das Unter-", "nehmen ~ im Online-", "Portal."])
+    text = read({"a.pdf": pdf.replace(b"/Helvetica", letters)}).corpus[0].text
+    assert text == "Das Unternehmen \U0001d400 im Online-Portal."
+
+
+def test_a_hyphen_for_the_rest_of_a_word_stays_at_the_end_of_a_page(read):
+    pdf = pdf_of(["In der Haupt-"], ["und Nebensaison."])
+    assert read({"a.pdf": pdf}).corpus[0].text == "In der Haupt- und Nebensaison."
+
+
 def test_a_word_on_two_pages_is_joined(read):
     pdf = pdf_of(["Die Akten~"], ["lage in Wien."]).replace(b"/Helvetica", HYPHEN)
     assert read({"a.pdf": pdf}).corpus[0].text == "Die Aktenlage in Wien."

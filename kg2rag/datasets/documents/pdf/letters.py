@@ -16,6 +16,7 @@ from functools import cache, partial
 from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.pdf.columns import Line, line_order
+from kg2rag.datasets.documents.pdf.divided_words import LINE_END_HYPHEN
 from kg2rag.datasets.documents.pdf.right_to_left import (
     RIGHT_TO_LEFT,
     reading_order,
@@ -231,8 +232,12 @@ def _characters(text_page: Any) -> list[str]:
     text: str = text_page.get_text_range()
     if len(text) == n_letters:
         return list(text)
-    codes = [raw.FPDFText_GetUnicode(text_page.raw, row) for row in range(n_letters)]
+    rows = range(n_letters)
+    codes = [raw.FPDFText_GetUnicode(text_page.raw, row) for row in rows]
     characters = list(map(chr, codes))
+    for row in rows:
+        if raw.FPDFText_IsHyphen(text_page.raw, row) == 1:
+            characters[row] = LINE_END_HYPHEN
     for pair in _HALVES.finditer("".join(characters)):
         code = pair[0].encode("utf-16-le", "surrogatepass")
         characters[slice(*pair.span())] = [code.decode("utf-16-le"), ""]

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from ctypes import c_ushort
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 
 from kg2rag.datasets.documents.blocks import Block, FileDocument, join_remarks, one_line
@@ -16,6 +16,7 @@ from kg2rag.datasets.documents.pdf.annotations import (
     annotations_of,
     remark_on_attachments,
 )
+from kg2rag.datasets.documents.pdf.divided_words import LINE_END_HYPHEN, DividedWords
 from kg2rag.datasets.documents.pdf.letters import page_text
 from kg2rag.datasets.documents.pdf.outline import Outline, outline_of
 from kg2rag.datasets.documents.pdf.unread_letters import remark_on_letters
@@ -33,12 +34,9 @@ _CONTENTS_ENTRY = re.compile(r"(?:\.[ \t]?){4,}+[ \t]*\w+$")
 _BULLET = re.compile(r"[•◦▪–*-]\s|\d+[.)]\s")
 _MARKS = "•◦▪–"
 """Marks of points that a program draws apart from their text."""
-_DIVIDED_WORD = re.compile(r"(?<=[^\W\d_])[-\u2010]\s*$")
-# A soft hyphen, or the hyphen of a program that sets HTML, which a compound word may keep.
-_HYPHEN = re.compile(
-    r"[\x02\ufffe\xad]\s*|(?<=[^\W\d_])(\u2010)[ \t\r]*\n[ \t]*(?=[^\W\d_])"
-)
-_CONJUNCTION = re.compile(r"(?:und|oder|bzw|sowie|and|or|en|of|och|og|eller)\b")
+_DIVIDED_WORD = re.compile(r"(?<=[^\W\d_])([-\u2010])\s*$")
+# Soft hyphens, and hyphens that divide no word.
+_SOFT_HYPHEN = re.compile(rf"[\x02{LINE_END_HYPHEN}\xad]\s*")
 # Control characters, which fonts without a character map give, and carriage returns.
 _UNSHOWN = re.compile(r"[\x00-\x08\x0b-\x1f]")
 _ENDS_WITH_PAGE = re.compile(r"[\s.]\d+$")
@@ -77,10 +75,8 @@ def read_pdf(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
     """
     with _opened(data) as document:
         pages = [page_text(page.get_textpage()) for page in document]
-        texts = [
-            _UNSHOWN.sub("", _HYPHEN.sub(_kept_hyphen, page.text)).strip("\n")
-            for page in pages
-        ]
+        divided = DividedWords([page.text for page in pages])
+        texts = [_shown_text(divided.joined(page.text)) for page in pages]
         kind_of_form = document.get_formtype()
         form = list(form_blocks(document)) if kind_of_form else []
         outline, line_levels = outline_of(document, pages)
@@ -120,18 +116,9 @@ def _opened(data: bytes) -> Any:
         raise
 
 
-def _kept_hyphen(hyphen: re.Match[str]) -> str:
-    """The hyphen of a word in two lines if a capital follows a small letter; else "".
-
-    Before "and" or "or", a hyphen stands for the rest of a word, and a blank follows it.
-    """
-    if not hyphen[1]:
-        return ""
-    following = hyphen.string[hyphen.end() : hyphen.end() + 8]
-    if _CONJUNCTION.match(following):
-        return f"{hyphen[1]} "
-    is_compound = hyphen.string[hyphen.start() - 1].islower() and following[0].isupper()
-    return hyphen[1] if is_compound else ""
+def _shown_text(text: str) -> str:
+    """The text of a page without soft hyphens, control characters and blank lines at its ends."""
+    return _UNSHOWN.sub("", _SOFT_HYPHEN.sub("", text)).strip("\n")
 
 
 def _remark_on_empty_pages(texts: Sequence[str]) -> str:
@@ -310,16 +297,18 @@ def _with_whole_words(
 ) -> list[list[str]]:
     """The pages; a word that a page break divides at a hyphen stands on the first of its pages."""
     whole = [list(lines) for lines in pages]
+    divided = DividedWords(chain.from_iterable(pages))
     bodies = [
         (lines, rows)
         for lines, rows in zip(whole, body_rows(pages, heads), strict=True)
         if rows
     ]
     for (lines, rows), (next_lines, next_rows) in pairwise(bodies):
-        start, n_hyphens = _DIVIDED_WORD.subn("", lines[rows[-1]])
+        division = _DIVIDED_WORD.search(lines[rows[-1]])
         end, _, remainder = next_lines[next_rows[0]].lstrip().partition(" ")
-        if n_hyphens and end[0].islower():
-            lines[rows[-1]] = start + end
+        if division and end[0].islower():
+            start = lines[rows[-1]][: division.start()]
+            lines[rows[-1]] = start + divided.hyphen(start, division[1], end) + end
             next_lines[next_rows[0]] = remainder
     return whole
 
