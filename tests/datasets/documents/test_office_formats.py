@@ -738,3 +738,81 @@ def test_the_title_of_the_first_slide_of_opendocument_is_that_of_the_document(re
     corpus = read({"deck.odp": zip_of({"content.xml": content})}).corpus
     assert {passage.title for passage in corpus} == {"Fees"}
     assert [passage.text for passage in corpus][-1] == "Boats\nBoats pay a half."
+
+
+def shape_of_powerpoint(text, kind="", corner=None):
+    """A shape of 100 by 10 units; without a corner, its layout has its place."""
+    place = f'<p:nvSpPr><p:nvPr><p:ph type="{kind}"/></p:nvPr></p:nvSpPr>' * bool(kind)
+    if corner:
+        x, y = corner
+        place += f'<p:spPr><a:xfrm><a:off x="{x}" y="{y}"/><a:ext cx="100" cy="10"/></a:xfrm></p:spPr>'
+    return f"<p:sp>{place}<p:txBody><a:p><a:r><a:t>{text}</a:t></a:r></a:p></p:txBody></p:sp>"
+
+
+def shape_of_opendocument(text, kind="", corner=None):
+    """A frame of 10 by 1 cm."""
+    place = f' p:class="{kind}"' * bool(kind)
+    if corner:
+        x, y = (length / 10 for length in corner)
+        place += f' s:x="{x}cm" s:y="{y}cm" s:width="10cm" s:height="1cm"'
+    return f"<d:frame{place}><d:text-box><t:p>{text}</t:p></d:text-box></d:frame>"
+
+
+def powerpoint_of(*slides):
+    numbers = range(len(slides))
+    ids = "".join(f'<p:sldId r:id="s{number}"/>' for number in numbers)
+    relations = [relation(f"s{n}", "slide", f"slides/s{n}.xml") for n in numbers]
+    names = f'xmlns:p="{P}" xmlns:a="{A}" xmlns:r="{OFFICE}"'
+    return zip_of(
+        {
+            "ppt/presentation.xml": f"<p:presentation {names}>{ids}</p:presentation>",
+            "ppt/_rels/presentation.xml.rels": RELATIONS.format("".join(relations)),
+        }
+        | {
+            f"ppt/slides/s{number}.xml": f"<p:sld {names}><p:cSld><p:spTree><p:grpSpPr/>"
+            f"{''.join(shapes)}</p:spTree></p:cSld></p:sld>"
+            for number, shapes in enumerate(slides)
+        }
+    )
+
+
+def opendocument_slides_of(*slides):
+    spaces = " ".join(
+        f'xmlns:{name[0]}="urn:oasis:names:tc:opendocument:xmlns:{name}:1.0"'
+        for name in "office text drawing presentation svg-compatible".split()
+    )
+    foot = "<p:footer-decl>Harbour office</p:footer-decl>"
+    pages = "".join(f"<d:page>{''.join(shapes)}</d:page>" for shapes in slides)
+    body = f"<o:body><o:presentation>{foot}{pages}</o:presentation></o:body>"
+    content = f"<o:document-content {spaces}>{body}</o:document-content>"
+    return zip_of({"content.xml": content})
+
+
+@pytest.mark.parametrize(
+    ("name", "make", "shape"),
+    [
+        ("a.pptx", powerpoint_of, shape_of_powerpoint),
+        ("a.odp", opendocument_slides_of, shape_of_opendocument),
+    ],
+)
+@pytest.mark.parametrize(
+    ("corners", "texts"),
+    [
+        ([None, None, None], "Dues Crews Berths"),
+        ([(0, 50), (0, 10), (20, 30)], "Crews Berths Dues"),
+        ([(0, 50), None, (0, 30)], "Dues Crews Berths"),
+        ([(0, 50), (0, 10), (120, 30)], "Dues Crews Berths"),
+        ([(0, 50), (0, 10), (0, 15)], "Dues Crews Berths"),
+    ],
+    ids=["unplaced", "column", "one unplaced", "beside", "overlapping"],
+)
+def test_a_slide_is_read_from_its_title_and_a_column_from_the_top(
+    read, name, make, shape, corners, texts
+):
+    bodies = map(shape, ("Dues", "Crews", "Berths"), [""] * 3, corners)
+    second = [*bodies, shape("Harbour", "title")]
+    slides = [[shape("Ships pay."), shape("Fees", "title")], second]
+    passages = read({name: make(*slides)}).corpus
+    assert {passage.title for passage in passages} == {"Fees"}
+    assert passages[0].text == "Ships pay."
+    assert passages[1].text.split() == ["Harbour", *texts.split()]

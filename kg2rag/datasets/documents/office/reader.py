@@ -35,6 +35,12 @@ from kg2rag.datasets.documents.office.elements import (
     relation_id,
     word_contents,
 )
+from kg2rag.datasets.documents.office.slide_order import (
+    is_opendocument_title,
+    is_powerpoint_title,
+    order_opendocument,
+    order_powerpoint,
+)
 from kg2rag.datasets.documents.office.word_headings import (
     HIGHEST_HEADING,
     LONGEST_HEADING,
@@ -49,8 +55,6 @@ from kg2rag.datasets.documents.office.word_numbers import number_labels
 from kg2rag.datasets.documents.running_heads import SENTENCE_END
 from kg2rag.datasets.documents.web.html import read_html
 from kg2rag.text.scripts import words
-
-_SLIDE_TITLES = ("title", "ctrTitle")
 
 _OPENDOCUMENT_PROPERTIES = "meta.xml"
 _NUMBERING = "word/numbering.xml"
@@ -277,8 +281,10 @@ def _slide_document(archive: Archive, slide: str, number: int) -> FileDocument:
     relations = archive.relations(slide)
     if slide not in archive.names:
         return FileDocument([])
+    root = archive.xml(slide)
+    order_powerpoint(root, is_slide_frame)
     roots = [
-        archive.xml(slide),
+        root,
         *_related(archive, relations, "notesSlide", *_DRAWINGS),
     ]
     targets = {
@@ -308,10 +314,7 @@ def _as_title(block: Block, level: int) -> Block:
 def _slide_level(paragraph: Any, *, title_level: int) -> int:
     """The level of a paragraph of a slide: `title_level` in the shape of a title, else 0."""
     shape = next(paragraph.iterancestors("{*}sp"), None)
-    if shape is None:
-        return 0
-    kinds = [attribute(placeholder, "type") for placeholder in named(shape, "ph")]
-    return 0 if set(kinds).isdisjoint(_SLIDE_TITLES) else title_level
+    return 0 if shape is None or not is_powerpoint_title(shape) else title_level
 
 
 def read_opendocument(data: bytes, name: str = "") -> list[FileDocument]:  # noqa: ARG001
@@ -333,6 +336,7 @@ def opendocument_document(
     title : the title in its properties.
     """
     level_of = _levels_of_styles(root)
+    order_opendocument(root, is_opendocument_index)
 
     def levels(paragraph: Any) -> int:
         return _opendocument_level(paragraph, level_of)
@@ -395,8 +399,10 @@ def _opendocument_level(paragraph: Any, level_of: Mapping[str, int]) -> int:
     if level_of_style:
         return level_of_style
     frames = paragraph.iterancestors("{*}frame")
-    if not any(attribute(frame, "class") == "title" for frame in frames):
+    if not any(map(is_opendocument_title, frames)):
         return 0
     slide = next(paragraph.iterancestors("{*}page"), None)
-    is_first = slide is not None and slide.getprevious() is None
+    if slide is None:
+        return HIGHEST_HEADING
+    is_first = next(slide.itersiblings("{*}page", preceding=True), None) is None
     return 1 if is_first else HIGHEST_HEADING
