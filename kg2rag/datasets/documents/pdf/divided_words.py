@@ -54,7 +54,7 @@ class DividedWords:
         """What stands between the parts of a word in two lines: nothing, or its hyphen.
 
         Before "and" or "or", a hyphen stands for the rest of a word, and a blank follows it. A part
-        that starts with a number, or with a capital of its own, is part of a compound.
+        that starts with a digit or with a capital and small letters is part of a compound.
 
         before : the text up to the hyphen.
         after : the text behind it, from the second line.
@@ -82,7 +82,7 @@ class DividedWords:
 
 
 def _is_new_word(first: str, second: str) -> bool:
-    """Whether the second part of a word starts with a digit, or with a capital of its own."""
+    """Whether the second part of a word starts with a digit, or with a capital after or before small letters."""
     has_small_letter = first[-1:].islower() or second[1:2].islower()
     return second[:1].isdigit() or (second[:1].isupper() and has_small_letter)
 
