@@ -34,7 +34,7 @@ check: $(ALL) ## style, types, layers, prose; the kept results that older code m
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
-	$(BIN)/lint-imports
+	$(BIN)/lint-imports --no-cache
 	$(BIN)/python eval/prose.py
 	$(BIN)/python eval/outdated.py
 
