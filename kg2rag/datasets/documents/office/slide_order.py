@@ -77,16 +77,22 @@ def _order(
         for row, child in enumerate(others)
         if _has_text(child) and not is_left_out(child)
     ]
-    places = {row: place_of(others[row]) for row in rows}
-    known = {row: place for row, place in places.items() if place is not None}
-    ordered = list(others)
-    if len(known) == len(rows) and _are_column(list(known.values())):
-        for row, source in zip(
-            rows, sorted(rows, key=lambda row: known[row].top), strict=True
-        ):
-            ordered[row] = others[source]
-    for child in [*titles, *ordered]:
+    texts = _from_the_top([others[row] for row in rows], place_of)
+    for row, text in zip(rows, texts, strict=True):
+        others[row] = text
+    for child in [*titles, *others]:
         parent.append(child)  # which moves it
+
+
+def _from_the_top(
+    texts: Sequence[Any], place_of: Callable[[Any], _Place | None]
+) -> list[Any]:
+    """Some shapes sorted from the top, if their places are known and form a column; else as they are."""
+    places = list(filter(None, map(place_of, texts)))
+    if len(places) < len(texts) or not _are_column(places):
+        return list(texts)
+    order = sorted(range(len(texts)), key=lambda number: places[number].top)
+    return [texts[number] for number in order]
 
 
 def _are_column(places: Sequence[_Place]) -> bool:
